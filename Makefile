@@ -1,0 +1,49 @@
+# Every target sets up what it needs: a fresh machine needs only Python 3.11 or newer and make.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help setup demo test check format bench lock clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(READY)  ## create .venv and install what the lock file pins
+
+$(READY): requirements.lock pyproject.toml
+	@"$(PYTHON)" -c 'import sys; sys.exit("autosf needs Python 3.11 or newer, found %s.%s" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	@echo "Installing into .venv (once; about two minutes) ..." >&2
+	@$(BIN)/python -m pip install --quiet "$$(grep '^torch==' requirements.lock)"  # by its exact pin first: a CPU build at hand is taken
+	@$(BIN)/python -m pip install --quiet -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY)  ## see what it does
+	@$(BIN)/autosf demo
+
+test: $(READY)  ## all tests
+	@$(BIN)/pytest -n auto
+
+check: $(READY)  ## format, lint, types, fast tests
+	@$(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/ruff check src tests benchmarks
+	@$(BIN)/mypy
+	@$(BIN)/pytest -n auto -m "not slow and not browser and not cluster"
+
+format: $(READY)  ## rewrite the code in the house format
+	@$(BIN)/ruff format src tests benchmarks
+	@$(BIN)/ruff check --fix src tests benchmarks
+
+bench: $(READY)  ## speed beside a plain version, as ratios measured in one run
+	@$(BIN)/python -m benchmarks
+
+lock:  ## pin the newest versions the ranges admit
+	@rm -rf .venv-lock && "$(PYTHON)" -m venv .venv-lock
+	@.venv-lock/bin/python -m pip install --quiet "$$(grep '^torch==' requirements.lock)"
+	@.venv-lock/bin/python -m pip install --quiet ".[web,ray,pykeen,rdf,dev]"
+	@(sed -n '/^#/p' requirements.lock; .venv-lock/bin/python -m pip freeze --exclude autosf --exclude pip | sed -E 's/(==[^+]+)\+.*/\1/') > requirements.lock.new
+	@mv requirements.lock.new requirements.lock && rm -rf .venv-lock
+
+clean:  ## remove what the other targets made
+	rm -rf .venv .venv-lock build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Front doors: the command line, drawings, reports, serving."""

@@ -1,0 +1,1 @@
+"""Training embeddings for any structure (the paper's Alg. 1), on torch."""

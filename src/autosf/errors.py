@@ -1,0 +1,26 @@
+"""The one error that is the user's to mend; every layer may raise it, only the command line catches it."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """A mistake of the user's, told in one line: the place, what was expected, what was found, what to do."""
+
+
+def quoted(text: object, longest: int = 60) -> str:
+    """`text` in double quotes on one line, shortened, with control characters escaped: safe in any message."""
+    plain = str(text)
+    plain = plain if len(plain) <= longest else plain[: longest - 3] + "..."
+    return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in plain) + '"'
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean "x" or "y"?` for the nearest known words, or an empty text."""
+    nearest = get_close_matches(word.lower(), list(known), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(quoted(name) for name in nearest)}?" if nearest else ""

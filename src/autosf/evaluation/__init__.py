@@ -1,0 +1,1 @@
+"""Ranks, metrics and triplet classification (Sec. V-B, V-C)."""

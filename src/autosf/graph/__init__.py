@@ -1,0 +1,1 @@
+"""Knowledge graphs: from any file to ids, statistics and known answers."""

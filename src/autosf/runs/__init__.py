@@ -1,0 +1,1 @@
+"""Storage and execution: settings, ledger, trials, workers."""

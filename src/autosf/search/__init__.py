@@ -1,0 +1,1 @@
+"""What to train next: Alg. 2 and beyond. Receives training as a function."""
