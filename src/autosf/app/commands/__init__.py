@@ -1,0 +1,1 @@
+"""One module per topic; each imports what is heavy inside its functions, so that help stays instant."""
