@@ -1,0 +1,148 @@
+"""What a good structure must satisfy: C1, expressiveness, and C2, no waste (Sec. IV-A1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from autosf.algebra.structure import Structure
+
+SYMMETRIC, SKEW_SYMMETRIC = 1, -1
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Every r that makes g(r) symmetric (or skew-symmetric), at once.
+
+    values[k-1] = v stands for r_k = sign(v) * x_|v| with x_1, x_2, ... free, and 0 for r_k = 0.
+    (1, 2, -1, -2) reads r3 = -r1, r4 = -r2.
+    """
+
+    values: tuple[int, ...]
+    possible: bool  # whether some such r gives g(r) other than zero
+
+    def __str__(self) -> str:
+        if not self.possible:
+            return "never"
+        first = {abs(v): k for k, v in reversed(list(enumerate(self.values, 1)))}
+        told = [
+            f"r{k} = {'-' if v * self.values[first[abs(v)] - 1] < 0 else ''}r{first[abs(v)]}"
+            if v
+            else f"r{k} = 0"
+            for k, v in enumerate(self.values, 1)
+            if not v or first[abs(v)] != k
+        ]
+        return ", ".join(told) or "always"
+
+    def vector(self, free: Sequence[float]) -> tuple[float, ...]:
+        """One r of the family, a number per part: x_1, x_2, ... taken from `free`."""
+        return tuple((v > 0) * free[v - 1] - (v < 0) * free[-v - 1] if v else 0.0 for v in self.values)
+
+
+def symmetric(structure: Structure) -> Assignment:
+    """Every r with g(r)^T = g(r)."""
+    return assignment(structure, SYMMETRIC)
+
+
+def skew_symmetric(structure: Structure) -> Assignment:
+    """Every r with g(r)^T = -g(r)."""
+    return assignment(structure, SKEW_SYMMETRIC)
+
+
+def satisfies_c1(structure: Structure) -> bool:
+    """C1: g can be symmetric for some r and skew-symmetric for another, so that f is expressive (Prop. 1)."""
+    return symmetric(structure).possible and skew_symmetric(structure).possible
+
+
+def assignment(structure: Structure, sign: int) -> Assignment:
+    """The general solution of g(r)^T = sign * g(r)."""
+    values = solved(structure.cells, structure.parts, sign)
+    numbers: dict[int, int] = {0: 0}
+    for value in values:
+        if value not in numbers:
+            new = (len(numbers) + 1) // 2
+            numbers[value], numbers[-value] = new, -new
+    used = set(map(abs, structure.cells)) - {0}
+    return Assignment(tuple(numbers[v] for v in values), any(values[k - 1] for k in used))
+
+
+def solved(cells: Sequence[int], parts: int, sign: int) -> tuple[int, ...]:
+    """Values of r_1..r_K that solve g_ij = sign * g_ji for all i <= j: signed names of free variables, or 0."""
+    value = [*range(parts + 1), *range(-parts, 0)]  # value[cell], also for negative cells
+    for mine, other in mirrored(parts):
+        a, b = value[cells[mine]], sign * value[cells[other]]
+        if a == b:
+            continue
+        gone = abs(b) or abs(a)
+        by = 0 if not a or not b or a == -b else a if b > 0 else -a  # a = -b, or = 0: the variable vanishes
+        value = [by if v == gone else -by if v == -gone else v for v in value]
+    return tuple(value[1 : parts + 1])
+
+
+@lru_cache(maxsize=32)
+def mirrored(parts: int) -> tuple[tuple[int, int], ...]:
+    """Places of cell (i, j) and cell (j, i) in reading order, i <= j."""
+    return tuple((i * parts + j, j * parts + i) for i in range(parts) for j in range(i, parts))
+
+
+def c2_reasons(structure: Structure, up_to_sign: bool = False) -> list[str]:
+    """Why C2 fails, in words; empty when it holds.
+
+    `up_to_sign` also refuses rows or columns that are each other's negative. Under the extended group, which
+    flips signs of rows and columns, this is the reading that does not depend on the representative.
+    """
+    rows, columns = structure.rows, tuple(zip(*structure.rows, strict=True))
+    used = {abs(cell) for cell in structure.cells}
+    reasons = [f"r{part} is not used" for part in range(1, structure.parts + 1) if part not in used]
+    for kind, lines in (("row", rows), ("column", columns)):
+        reasons += [f"{kind} {place} is zero" for place, line in enumerate(lines, 1) if not any(line)]
+        for (i, one), (j, other) in combinations(enumerate(lines, 1), 2):
+            if not any(one):
+                continue
+            if one == other:
+                reasons.append(f"{kind}s {i} and {j} are equal")
+            elif up_to_sign and all(a == -b for a, b in zip(one, other, strict=True)):
+                reasons.append(f"{kind}s {i} and {j} are opposite")
+    return reasons
+
+
+def satisfies_c2(structure: Structure, up_to_sign: bool = False) -> bool:
+    """C2: no zero rows or columns, no repeated ones, all relation parts used."""
+    return not c2_reasons(structure, up_to_sign)
+
+
+def covers(structure: Structure) -> bool:
+    """The part of C2 that every group keeps: all relation parts used, no zero row or column."""
+    return (
+        all(map(any, structure.rows))
+        and all(map(any, zip(*structure.rows, strict=True)))
+        and (len({abs(cell) for cell in structure.cells} - {0}) == structure.parts)
+    )
+
+
+def is_reachable(structure: Structure) -> bool:
+    """Whether Alg. 2 can build it: it grows from an f^4, so K cells lie in distinct rows, columns and parts."""
+    return transversals(structure, at_most=1) > 0
+
+
+def transversals(structure: Structure, at_most: int | None = None) -> int:
+    """How many ways to choose K cells in distinct rows, columns and relation parts: the f^4 it contains."""
+
+    def count(row: int, columns: int, labels: int) -> int:
+        if row == structure.parts:
+            return 1
+        total = 0
+        for column, cell in enumerate(structure.rows[row]):
+            taken_column, taken_label = 1 << column, 1 << abs(cell)
+            if cell and not columns & taken_column and not labels & taken_label:
+                total += count(row + 1, columns | taken_column, labels | taken_label)
+                if at_most is not None and total >= at_most:
+                    break
+        return total
+
+    return count(0, 0, 0)

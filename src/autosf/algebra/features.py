@@ -1,0 +1,214 @@
+"""Structures as numbers for a predictor: the paper's SRFs, its one-hot rival, and a finer invariant vector."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache, lru_cache
+from math import copysign
+from operator import mul
+from typing import TYPE_CHECKING
+
+from autosf.algebra.constraints import SKEW_SYMMETRIC, SYMMETRIC, solved, transversals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from autosf.algebra.structure import Structure
+
+Partition = tuple[int, ...]  # sizes of the groups of equal absolute value, largest first
+Lines = tuple[tuple[int, ...], ...]  # rows or columns of a structure
+Matrix = list[list[int]]
+
+
+def srf(structure: Structure) -> tuple[int, ...]:
+    """Symmetry-related features (Appendix, Alg. 3): for S1, S2, ... a pair (can be symmetric, can be skew).
+
+    22 for K = 4. A case asks for some number of non-zero values in groups of equal absolute value. All r that
+    make g symmetric are known at once (`constraints.solved`): its free variables have fixed sizes, and a case
+    holds if choosing and merging some of them gives its groups. No assignment is ever tried.
+    """
+    cells, parts = structure.cells, structure.parts
+    pairs = [attainable(sizes(solved(cells, parts, sign)), parts) for sign in (SYMMETRIC, SKEW_SYMMETRIC)]
+    return tuple(bit for case in zip(*pairs, strict=True) for bit in case)
+
+
+def sizes(values: tuple[int, ...]) -> Partition:
+    """How many relation parts hang on each free variable, largest first."""
+    return tuple(sorted(Counter(abs(v) for v in values if v).values(), reverse=True))
+
+
+@cache
+def cases(parts: int) -> tuple[Partition, ...]:
+    """S1, S2, ... in the paper's order: (1,1,1,1), (2,2), (2,1,1), (3,1), (4), (1,1,1), ... for K = 4."""
+    ordered = []
+    for nonzero in range(parts, 0, -1):
+        ordered += sorted(partitions(nonzero, nonzero), key=lambda groups: (groups[0], len(groups), groups))
+    return tuple(ordered)
+
+
+def partitions(total: int, largest: int) -> Iterator[Partition]:
+    """All ways to write `total` as a sum of positive numbers up to `largest`, largest first."""
+    if total == 0:
+        yield ()
+    for first in range(min(total, largest), 0, -1):
+        for rest in partitions(total - first, first):
+            yield (first, *rest)
+
+
+@lru_cache(maxsize=4096)
+def attainable(free: Partition, parts: int) -> tuple[int, ...]:
+    """For each case, 1 if its groups arise by dropping and merging free variables of these sizes."""
+    reached: set[Partition] = {()}
+    for size in free:
+        grown = set(reached)
+        for groups in reached:
+            grown.add(descending(*groups, size))
+            grown |= {
+                descending(*groups[:place], group + size, *groups[place + 1 :])
+                for place, group in enumerate(groups)
+            }
+        reached = grown
+    return tuple(int(case in reached) for case in cases(parts))
+
+
+def descending(*groups: int) -> Partition:
+    return tuple(sorted(groups, reverse=True))
+
+
+def one_hot(structure: Structure) -> tuple[int, ...]:
+    """The ablation's encoding (Fig. 8), 96 numbers for K = 4: per cell, which relation part, and which sign.
+
+    The paper gives only the size; K one-hot labels and two signs for each of the K * K cells is our reading.
+    """
+    parts = range(1, structure.parts + 1)
+    return tuple(
+        bit
+        for cell in structure.cells
+        for bit in (*(int(abs(cell) == k) for k in parts), int(cell > 0), int(cell < 0))
+    )
+
+
+def invariants(structure: Structure) -> tuple[float, ...]:
+    """A finer vector, constant on each class of the extended group; `invariant_names` tells the entries.
+
+    Each entry is a count or a trace that no permutation, renaming or sign flip can change: counts of cells and
+    of mirrored pairs (a flip changes both signs of a pair alike), sorted degrees, and moments of Gram matrices
+    (conjugated by signed permutations, so their traces stay). Traces are exact integers before their roots.
+    """
+    rows, parts = structure.rows, structure.parts
+    pairs = Counter(pair_kind(rows[i][j], rows[j][i]) for i in range(parts) for j in range(i))
+    diagonal = [abs(rows[i][i]) for i in range(parts) if rows[i][i]]
+    free = [solved(structure.cells, parts, sign) for sign in (SYMMETRIC, SKEW_SYMMETRIC)]
+    use = Counter(abs(cell) for cell in structure.cells if cell)
+    columns = tuple(zip(*rows, strict=True))
+    return (
+        float(structure.blocks),
+        *(float(len(set(map(abs, values)) - {0})) for values in free),
+        *(float(sum(map(bool, values))) for values in free),
+        float(len(diagonal)),
+        float(len(set(diagonal))),
+        *(float(pairs[kind]) for kind in PAIR_KINDS),
+        float(permanent(rows)),
+        float(transversals(structure)),
+        *sorted((float(use[label]) for label in range(1, parts + 1)), reverse=True),
+        *degrees(rows),
+        *degrees(columns),
+        *moments(gram(rows, rows)),
+        *moments(gram(columns, columns)),
+        *moments(gram(rows, columns)),
+        *map(float, srf(structure)),
+    )
+
+
+PAIR_KINDS = ("symmetric", "opposite", "mixed", "one-sided")
+
+
+def pair_kind(one: int, other: int) -> str:
+    """How cell (i, j) relates to cell (j, i)."""
+    if not one and not other:
+        return "empty"
+    if not one or not other:
+        return "one-sided"
+    if abs(one) != abs(other):
+        return "mixed"
+    return "symmetric" if one == other else "opposite"
+
+
+@cache
+def invariant_names(parts: int) -> tuple[str, ...]:
+    """What each entry of `invariants` is."""
+    numbered = range(1, parts + 1)
+    return (
+        "blocks",
+        "symmetric dimension",
+        "skew dimension",
+        "symmetric parts",
+        "skew parts",
+        "diagonal cells",
+        "diagonal labels",
+        *(f"{kind} pairs" for kind in PAIR_KINDS),
+        "permanent",
+        "transversals",
+        *(f"use of label {k}" for k in numbered),
+        *(f"row degree {k}" for k in numbered),
+        *(f"column degree {k}" for k in numbered),
+        *(f"{which} moment {p}" for which in ("head", "tail", "mirror") for p in POWERS),
+        *(f"S{k}{kind}" for k in range(1, len(cases(parts)) + 1) for kind in (" symmetric", " skew")),
+    )
+
+
+def degrees(lines: Lines) -> tuple[float, ...]:
+    """Non-zero cells per line, largest first."""
+    return tuple(sorted((float(sum(map(bool, line))) for line in lines), reverse=True))
+
+
+def permanent(rows: Lines) -> int:
+    """Number of ways to choose one non-zero cell per row in distinct columns."""
+    ways = Counter({0: 1})
+    for row in rows:
+        grown: Counter[int] = Counter()
+        for taken, count in ways.items():
+            for column, cell in enumerate(row):
+                if cell and not taken >> column & 1:
+                    grown[taken | 1 << column] += count
+        ways = grown
+    return sum(ways.values())
+
+
+def gram(ones: Lines, others: Lines) -> Matrix:
+    """Inner products of lines of the unfolded tensor T[i, k, j]: signs where label and place agree.
+
+    Rows with rows and columns with columns give the head's and the tail's unfolding; rows with columns give
+    the sum over k of M_k M_k, where g(r) = sum of r_k M_k: how the structure meets its own transpose.
+    """
+    return [[sum(map(agreement, one, other)) for other in others] for one in ones]
+
+
+def agreement(a: int, b: int) -> int:
+    """1 for the same signed label, -1 for opposite ones, 0 otherwise."""
+    return (a == b) - (a == -b) if a else 0
+
+
+POWERS = (1, 2, 3, 4)
+
+
+def moments(matrix: Matrix) -> tuple[float, ...]:
+    """Signed p-th roots of the traces of the powers 1 to 4: norms of the spectrum, all in units of blocks."""
+    flipped = list(zip(*matrix, strict=True))
+    square = [[sum(map(mul, row, column)) for column in flipped] for row in matrix]
+    traces = (
+        sum(matrix[i][i] for i in range(len(matrix))),
+        sum(square[i][i] for i in range(len(matrix))),
+        sum(sum(map(mul, row, column)) for row, column in zip(square, flipped, strict=True)),
+        sum(
+            sum(map(mul, row, column)) for row, column in zip(square, zip(*square, strict=True), strict=True)
+        ),
+    )
+    return tuple(copysign(abs(trace) ** (1 / p), trace) for p, trace in zip(POWERS, traces, strict=True))
+
+
+ENCODERS: dict[str, Callable[[Structure], tuple[float, ...]]] = {
+    "srf": srf,
+    "one-hot": one_hot,
+    "invariants": invariants,
+}
