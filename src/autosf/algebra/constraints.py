@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from autosf.algebra.structure import Structure
 
@@ -41,7 +41,7 @@ class Assignment:
 
     def vector(self, free: Sequence[float]) -> tuple[float, ...]:
         """One r of the family, a number per part: x_1, x_2, ... taken from `free`."""
-        return tuple((v > 0) * free[v - 1] - (v < 0) * free[-v - 1] if v else 0.0 for v in self.values)
+        return tuple((1 if v > 0 else -1) * free[abs(v) - 1] if v else 0.0 for v in self.values)
 
 
 def symmetric(structure: Structure) -> Assignment:
@@ -59,6 +59,27 @@ def satisfies_c1(structure: Structure) -> bool:
     return symmetric(structure).possible and skew_symmetric(structure).possible
 
 
+def relation_kinds(structure: Structure) -> tuple[str, ...]:
+    """Which of the common relations of Table II the structure can model."""
+    able = {
+        "symmetric": symmetric(structure).possible,
+        "anti-symmetric": skew_symmetric(structure).possible,
+        "asymmetric": any(structure.cells[i] != structure.cells[j] for i, j in mirrored(structure.parts)),
+        "inverse": can_be_inverse(structure),
+    }
+    return tuple(kind for kind, can in able.items() if can)
+
+
+def can_be_inverse(structure: Structure) -> bool:
+    """Whether g(r)^T = g(r') for some pair of different g(r), g(r')."""
+    cells, parts = structure.cells, structure.parts
+    second = [cell + parts if cell > 0 else cell - parts if cell < 0 else 0 for cell in cells]  # r' after r
+    equations = [(cells[i], second[j]) for m, n in mirrored(parts) for i, j in ((m, n), (n, m))]
+    values = solution(equations, 2 * parts)
+    used = {abs(cell) for cell in cells} - {0}
+    return any(values[k - 1] != values[k + parts - 1] for k in used)
+
+
 def assignment(structure: Structure, sign: int) -> Assignment:
     """The general solution of g(r)^T = sign * g(r)."""
     values = solved(structure.cells, structure.parts, sign)
@@ -67,21 +88,26 @@ def assignment(structure: Structure, sign: int) -> Assignment:
         if value not in numbers:
             new = (len(numbers) + 1) // 2
             numbers[value], numbers[-value] = new, -new
-    used = set(map(abs, structure.cells)) - {0}
+    used = {abs(cell) for cell in structure.cells} - {0}
     return Assignment(tuple(numbers[v] for v in values), any(values[k - 1] for k in used))
 
 
 def solved(cells: Sequence[int], parts: int, sign: int) -> tuple[int, ...]:
-    """Values of r_1..r_K that solve g_ij = sign * g_ji for all i <= j: signed names of free variables, or 0."""
-    value = [*range(parts + 1), *range(-parts, 0)]  # value[cell], also for negative cells
-    for mine, other in mirrored(parts):
-        a, b = value[cells[mine]], sign * value[cells[other]]
+    """Values of r_1..r_K for which g(r)^T = sign * g(r)."""
+    return solution([(cells[i], sign * cells[j]) for i, j in mirrored(parts)], parts)
+
+
+def solution(equations: Iterable[tuple[int, int]], variables: int) -> tuple[int, ...]:
+    """Values that make every pair of signed variables equal (0 is zero): signed names of free ones, or 0."""
+    value = [*range(variables + 1), *range(-variables, 0)]  # value[x] also for negative x
+    for one, other in equations:
+        a, b = value[one], value[other]
         if a == b:
             continue
         gone = abs(b) or abs(a)
-        by = 0 if not a or not b or a == -b else a if b > 0 else -a  # a = -b, or = 0: the variable vanishes
+        by = 0 if not a or not b or a == -b else a if b > 0 else -a  # a = -b or a = 0: the variable vanishes
         value = [by if v == gone else -by if v == -gone else v for v in value]
-    return tuple(value[1 : parts + 1])
+    return tuple(value[1 : variables + 1])
 
 
 @lru_cache(maxsize=32)

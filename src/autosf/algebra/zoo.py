@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autosf.algebra.structure import PARTS, Structure, from_published
+from autosf.algebra.structure import PARTS, Structure, from_json, from_published
 from autosf.errors import UserError, did_you_mean, quoted
 
 
@@ -58,15 +58,20 @@ HUMAN = (
 
 # The authors' own list of searched functions, in the released code's notation.
 FINDS = {
-    "wn18": (3, 2, 1, 0, 3, 3, 2, -1, 0, 2, 3, -1, 1, 0, 1, 1, 2, 1, 0, 1, 2, 2, 0, -1, 1, 0, 2, -1),
-    "fb15k": (3, 2, 1, 0, 1, 0, 1, 1, 2, 1, 0, 1),
-    "wn18rr": (1, 0, 2, 3, 3, 1, 1, 1, 3, 0, 0, 1, 0, 3, 2, -1, 1, 2, 3, -1, 1, 3, 1, -1, 0, 1, 3, -1),
-    "fb15k237": (2, 1, 3, 0),
-    "yago3-10": (0, 1, 2, 3, 1, 3, 1, -1, 2, 1, 3, -1),
+    "WN18": (3, 2, 1, 0, 3, 3, 2, -1, 0, 2, 3, -1, 1, 0, 1, 1, 2, 1, 0, 1, 2, 2, 0, -1, 1, 0, 2, -1),
+    "FB15k": (3, 2, 1, 0, 1, 0, 1, 1, 2, 1, 0, 1),
+    "WN18RR": (1, 0, 2, 3, 3, 1, 1, 1, 3, 0, 0, 1, 0, 3, 2, -1, 1, 2, 3, -1, 1, 3, 1, -1, 0, 1, 3, -1),
+    "FB15k237": (2, 1, 3, 0),
+    "YAGO3-10": (0, 1, 2, 3, 1, 3, 1, -1, 2, 1, 3, -1),
 }
 
 PUBLISHED = tuple(
-    Named((f"autosf-{graph}",), from_published(numbers), "Zhang et al., ICDE 2020, Fig. 5", f"AutoSF {graph}")
+    Named(
+        (f"autosf-{graph.lower()}",),
+        from_published(numbers),
+        "Zhang et al., ICDE 2020, Fig. 5",
+        f"AutoSF, {graph}",
+    )
     for graph, numbers in FINDS.items()
 )
 
@@ -88,8 +93,20 @@ def named(name: str) -> Named:
         return BY_NAME[plain(name)]
     except KeyError:
         known = [name for entry in ZOO for name in entry.names]
-        hint = did_you_mean(name, known) or f"; known names: {', '.join(known)}"
+        hint = did_you_mean(name, known) or f"; expected rows as JSON or one of {', '.join(known)}"
         raise UserError(f"unknown structure {quoted(name)}{hint}") from None
+
+
+def structure_from(text: str) -> Structure:
+    """The structure a user means: a name of the zoo, or rows as JSON."""
+    if text.lstrip().startswith(("[", "{")):
+        return from_json(text)
+    if text.strip() and not text.strip("0123456789-, "):
+        raise UserError(
+            f"structure: expected a name or JSON rows, found {quoted(text)}"
+            " (a list of the released code is read with --published)"
+        )
+    return named(text).structure
 
 
 assert all(entry.structure.parts == PARTS for entry in ZOO)

@@ -25,8 +25,11 @@ def answer(
         return
     shown = for_people()
     out = console()
-    for piece in shown if isinstance(shown, list) else [shown]:
-        out.print(piece)
+    with out.capture() as captured:
+        for piece in shown if isinstance(shown, list) else [shown]:
+            out.print(piece)
+    for line in captured.get().splitlines():  # tables pad their lines; a file or a diff should not see that
+        click.echo(line.rstrip())
 
 
 def console(stderr: bool = False) -> Console:

@@ -1,0 +1,5 @@
+"""`python -m autosf` is `autosf`."""
+
+from autosf.app.cli import main
+
+main()
