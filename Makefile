@@ -35,8 +35,8 @@ format: $(READY)  ## rewrite the code in the house format
 	@$(BIN)/ruff format src tests benchmarks
 	@$(BIN)/ruff check --fix src tests benchmarks
 
-bench: $(READY)  ## speed beside a plain version, as ratios measured in one run
-	@$(BIN)/python -m benchmarks
+bench: $(READY)  ## speed beside a plain version, as ratios measured in one run (ONLY=algebra for one)
+	@$(BIN)/python -m benchmarks $(ONLY)
 
 lock:  ## pin the newest versions the ranges admit
 	@rm -rf .venv-lock && "$(PYTHON)" -m venv .venv-lock

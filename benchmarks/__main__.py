@@ -1,0 +1,32 @@
+"""`python -m benchmarks [NAME ...]`: runs the named benchmarks, or all, and fails if a bar is missed."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import os
+import platform
+import sys
+
+from benchmarks.measured import show
+
+TITLES = {
+    "algebra": "The algebra: filter and features",
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = set(names) - set(TITLES)
+    if unknown:
+        print(f"benchmarks: unknown {sorted(unknown)}; known: {', '.join(TITLES)}", file=sys.stderr)
+        return 2
+    cores = f"{os.cpu_count()} cores, {platform.machine()}"
+    print(f"{datetime.date.today()}, Python {platform.python_version()}, {cores}")
+    passed = [
+        show(TITLES[name], importlib.import_module(f"benchmarks.{name}").run()) for name in names or TITLES
+    ]
+    return 0 if all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
