@@ -1,0 +1,104 @@
+"""One contraction carries the house: the trilinear form f(h, r, t) with one role left out.
+
+    contract(terms, head=h, relation=r)      the tail query:     f(h, r, t) = <query, t>
+    contract(terms, relation=r, tail=t)      the head query:     f(h, r, t) = <query, h>
+    contract(terms, head=h, tail=t)          the relation query: f(h, r, t) = <query, r>
+
+f is linear in each role, so that these are also its gradients, and with a gradient in the place of an
+embedding they are the chain rule. Rows are independent: everything is [n, d], d = parts * width.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+    from autosf.algebra.structure import Structure, Term
+
+
+def contract(
+    structure: Structure,
+    *,
+    head: Tensor | None = None,
+    relation: Tensor | None = None,
+    tail: Tensor | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The trilinear form with the one absent role left out, per row. [n, d]
+
+    The terms that fill one part of the result are added up in place: no block matrix, no temporary larger
+    than a part. `contract_plainly` is the definition it is tested against.
+    """
+    given, absent = _given(head, relation, tail)
+    (one_role, one), (other_role, other) = given
+    parts = structure.parts
+    result = torch.empty_like(one) if out is None else out
+    left, right = (x.view(*x.shape[:-1], parts, -1) for x in (one, other))  # [n, parts, width]
+    filled = result.view(*result.shape[:-1], parts, -1)
+    started: set[int] = set()
+    for term in structure.terms():
+        place = getattr(term, absent) - 1
+        a = left[..., getattr(term, one_role) - 1, :]
+        b = right[..., getattr(term, other_role) - 1, :]
+        if place in started:
+            filled[..., place, :].addcmul_(a, b, value=term.sign)
+        else:
+            torch.mul(a, b, out=filled[..., place, :])
+            if term.sign < 0:
+                filled[..., place, :].neg_()
+            started.add(place)
+    for place in set(range(parts)) - started:
+        filled[..., place, :].zero_()
+    return result
+
+
+def contract_plainly(
+    structure: Structure,
+    *,
+    head: Tensor | None = None,
+    relation: Tensor | None = None,
+    tail: Tensor | None = None,
+) -> Tensor:
+    """The same by the definition: a K x K x K tensor of signs, contracted with the two given roles."""
+    _, absent = _given(head, relation, tail)
+    some = next(x for x in (head, relation, tail) if x is not None)
+    signs = sign_tensor(structure.terms(), structure.parts).to(some)
+    letters = {"head": "hw", "relation": "rw", "tail": "tw"}
+    cut = {
+        role: x.view(len(x), structure.parts, -1)
+        for role, x in (("head", head), ("relation", relation), ("tail", tail))
+        if x is not None
+    }
+    operands = ",".join(f"n{letters[role]}" for role in cut)
+    result = torch.einsum(f"hrt,{operands}->n{letters[absent]}", signs, *cut.values())
+    return result.reshape(len(some), -1)
+
+
+def score(structure: Structure, *, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
+    """f(h, r, t) of each row. [n]"""
+    return (contract(structure, head=head, relation=relation) * tail).sum(-1)
+
+
+def sign_tensor(terms: Sequence[Term], parts: int) -> Tensor:
+    """The structure as a tensor of signs, [head, relation, tail]."""
+    signs = torch.zeros(parts, parts, parts)
+    for term in terms:
+        signs[term.head - 1, term.relation - 1, term.tail - 1] = term.sign
+    return signs
+
+
+def _given(
+    head: Tensor | None, relation: Tensor | None, tail: Tensor | None
+) -> tuple[list[tuple[str, Tensor]], str]:
+    """The two given roles with their rows, and the name of the absent one."""
+    roles = (("head", head), ("relation", relation), ("tail", tail))
+    given = [(role, rows) for role, rows in roles if rows is not None]
+    absent = [role for role, rows in roles if rows is None]
+    assert len(absent) == 1, "give exactly two of head, relation and tail"
+    return given, absent[0]
