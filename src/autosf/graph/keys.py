@@ -1,4 +1,4 @@
-"""Triples and pairs packed into single 64-bit integers, so that comparing, counting and joining is sorting."""
+"""Triples and pairs packed into single 64-bit integers, so that comparing and counting is sorting."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pair_keys(first: NDArray[np.int32], second: NDArray[np.int32], width: int) -
 def triple_keys(
     splits: Sequence[NDArray[np.int32]], *, entities: int, relations: int
 ) -> list[NDArray[np.int64]]:
-    """One integer for each triple: equal if and only if the triples are, across all the given splits. [n] each"""
+    """One integer a triple: equal if and only if the triples are, across all given splits. [n] each"""
     queries = [pair_keys(split[:, 1], split[:, 0], entities) for split in splits]
     if relations * entities * entities > LARGEST_KEY:
         queries = _ranks(queries)
@@ -58,11 +58,12 @@ def in_both(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int
     """The keys found in both of two arrays of distinct keys, ascending."""
     merged = np.concatenate([left, right])
     merged.sort()
-    return merged[1:][merged[1:] == merged[:-1]]
+    found: NDArray[np.int64] = merged[1:][merged[1:] == merged[:-1]]
+    return found
 
 
 def _ranks(arrays: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    """Each value replaced by its place among the distinct values of all arrays: small, and in the same order."""
+    """Each value replaced by its place among the distinct values of all arrays, in the same order."""
     _, places = np.unique(np.concatenate(arrays), return_inverse=True)
     ends = np.cumsum([len(array) for array in arrays])[:-1]
     return [part.astype(np.int64) for part in np.split(places, ends)]

@@ -1,9 +1,9 @@
-"""Test answers that train gives away: through an inverse, a near-duplicate or the mirror image of a symmetric relation.
+"""Test answers that train gives away: by an inverse, a near-duplicate or a symmetric relation.
 
-A relation `source` gives `target` away when at least 0.8 of its triples, over all splits, are also triples of
-`target` (near-duplicate) or of `target` reversed (inverse). A test triple of `target` is given away when train
-holds the matching triple of `source`. With `source` = `target` reversed, the relation is symmetric: that is
-counted apart, because it is a pattern to be learnt rather than a flaw of the split.
+A relation `source` gives `target` away when at least 0.8 of its triples, over all splits, are also triples
+of `target` (near-duplicate) or of `target` reversed (inverse). A test triple of `target` is given away when
+train holds the matching triple of `source`. With `source` = `target` reversed, the relation is symmetric:
+that is counted apart, because it is a pattern to be learnt rather than a flaw of the split.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LeakingPair:
 
 @dataclass(frozen=True, slots=True)
 class Leakage:
-    """Test triples that train gives away: by inverse or near-duplicate relations together, by each, by symmetry."""
+    """Test triples given away: by inverse or near-duplicate relations together, by each, by symmetry."""
 
     test_triples: int
     share: float
@@ -82,7 +82,7 @@ def leakage(graph: KnowledgeGraph, threshold: float = THRESHOLD) -> Leakage:
 
 
 def _matches(train: NDArray[np.int32], test: NDArray[np.int32], entities: int) -> pl.DataFrame:
-    """Each test triple beside each train triple over the same two entities: columns row, source, target, kind."""
+    """Each test triple beside each train triple over the same entities: row, source, target, kind."""
     asked = pl.DataFrame(
         {
             "row": np.arange(len(test), dtype=np.int64),

@@ -1,7 +1,8 @@
 """How many triples two relations share, in the same direction and reversed: the base of patterns and leakage.
 
-All relations over one unordered pair of entities lie side by side after one sort; only pairs with at least two
-facts (or a loop) are looked at further, so the work is one sort plus the sum of squares of the facts per pair.
+All relations over one unordered pair of entities lie side by side after one sort; only pairs with at least
+two facts (or a loop) are looked at further, so the work is one sort plus the sum of squares of the facts
+per pair.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ROWS_AT_ONCE = 4_000_000  # bounds memory where one pair of entities has thousan
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """`count` triples (h, relation, t) have (h, other, t) beside them or, where `reversed`, (t, other, h). [m] each
+    """`count` triples (h, relation, t) have (h, other, t) or, where `reversed`, (t, other, h). [m] each
 
     Combinations that never occur are left out, and so is every relation with itself in the same direction.
     """
@@ -36,7 +37,7 @@ class Overlaps:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """Facts sorted by unordered pair: relation, direction and, for each, where its pair starts and how many it has."""
+    """Facts sorted by unordered pair; `start` and `size` say where a fact's pair begins, how many it has."""
 
     relation: NDArray[np.int64]
     backward: NDArray[np.bool_]
@@ -78,12 +79,11 @@ def _facts_of_shared_pairs(triples: NDArray[np.int32], entities: int, relations:
     size = np.diff(np.append(first, len(pair)))
     pair_of_group = pair[first] if names is None else names[pair[first]]
     loop = pair_of_group // max(entities, 1) == pair_of_group % max(entities, 1)
-    return _kept(token, first, size, loop, kept=(size > 1) | loop)
+    return _kept(token, size, loop, kept=(size > 1) | loop)
 
 
 def _kept(
     token: NDArray[np.int64],
-    first: NDArray[np.int64],
     size: NDArray[np.int64],
     loop: NDArray[np.bool_],
     *,
@@ -119,7 +119,7 @@ def _facts_side_by_side(facts: _Facts) -> Iterator[tuple[NDArray[np.int64], NDAr
 def _codes(
     facts: _Facts, left: NDArray[np.int64], right: NDArray[np.int64], relations: int
 ) -> NDArray[np.int64]:
-    """(relation, other, reversed) of each couple as one integer; a loop is its own reverse and counts as both."""
+    """(relation, other, reversed) of each couple as one integer; a loop counts both ways."""
     pair = (facts.relation[left] * relations + facts.relation[right]) * 2
     turned = facts.backward[left] != facts.backward[right]
     loop = facts.loop[left]

@@ -1,8 +1,9 @@
 """Relation patterns by the paper's rule (Sec. V-A) and the usual categories 1-1, 1-N, N-1, N-N.
 
-The rule is read literally: with n_r distinct triples of relation r in train, r is symmetric if more than 0.9 n_r
-of them have (t, r, h); anti-symmetric if none has and at least 0.1 n_r entities are both head and tail of r;
-inverse if another relation r' has (t, r', h) for at least 0.9 n_r; else general. The first that holds counts.
+The rule is read literally: with n_r distinct triples of relation r in train, r is symmetric if more than
+0.9 n_r of them have (t, r, h); anti-symmetric if none has and at least 0.1 n_r entities are both head and
+tail of r; inverse if another relation r' has (t, r', h) for at least 0.9 n_r; else general. The first that
+holds counts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class RelationCounts:
-    """Of each relation: distinct triples, heads, tails, and entities that are both head and tail. [relations] each"""
+    """Of each relation: distinct triples, heads, tails, entities that are both. [relations] each"""
 
     triples: NDArray[np.int64]
     heads: NDArray[np.int64]
@@ -36,7 +37,7 @@ class RelationCounts:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """Of each relation: the place of its pattern in PATTERNS, and its inverse's id or NOBODY. [relations] each"""
+    """Of each relation: its pattern's place in PATTERNS, its inverse's id or NOBODY. [relations] each"""
 
     pattern: NDArray[np.int64]
     partner: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Everything `autosf data stats` tells: sizes, queries, degrees, patterns, and what is wrong with the splits."""
+"""All that `autosf data stats` tells: sizes, queries, degrees, patterns, and what is wrong."""
 
 from __future__ import annotations
 
@@ -157,9 +157,7 @@ def _unseen(graph: KnowledgeGraph) -> Unseen:
     )
 
 
-def _details(
-    graph: KnowledgeGraph, counts: RelationCounts, patterns: Patterns
-) -> tuple[RelationDetail, ...]:
+def _details(graph: KnowledgeGraph, counts: RelationCounts, patterns: Patterns) -> tuple[RelationDetail, ...]:
     """One row for each relation, the largest first."""
     labels = graph.relations.labels.to_list()
     categories = relation_categories(counts)
