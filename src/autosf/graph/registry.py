@@ -87,15 +87,20 @@ def known_graph(name: str) -> KnownGraph:
     raise UserError(_unknown(name, [graph.name for graph in known_graphs()]))
 
 
+def name_of(name: str) -> str | None:
+    """A well-known graph's name as it is usually written; None if there is no such graph."""
+    return next((graph.name for graph in known_graphs() if folded(name) in _names(graph)), None)
+
+
 def locate(name: str, *, search_path: Sequence[Path]) -> Path:
     """The folder of the first graph of that name on the search path; it need not be a well-known one."""
     found = at_hand(name, search_path=search_path)
     if found is not None:
         return found
-    if any(folded(name) in _names(graph) for graph in known_graphs()):
-        known = known_graph(name)
-        raise UserError(f"{known.name} is not on this machine; get it with: autosf data get {known.name}")
-    here = [child.name for folder in search_path for child in _graph_folders(folder)]
+    known = name_of(name)
+    if known:
+        raise UserError(f"{known} is not on this machine; get it with: autosf data get {known}")
+    here = [child.name for folder in search_path for child in graph_folders(folder)]
     raise UserError(_unknown(name, [*(graph.name for graph in known_graphs()), *here]))
 
 
@@ -103,7 +108,7 @@ def at_hand(name: str, *, search_path: Sequence[Path]) -> Path | None:
     """As `locate`, but None where there is none."""
     names = next((_names(graph) for graph in known_graphs() if folded(name) in _names(graph)), {folded(name)})
     for folder in search_path:
-        for child in _graph_folders(folder):
+        for child in graph_folders(folder):
             if folded(child.name) in names:
                 return child
     return None
@@ -135,7 +140,7 @@ def _names(graph: KnownGraph) -> set[str]:
     return {folded(name) for name in (graph.name, *graph.other_names)}
 
 
-def _graph_folders(folder: Path) -> list[Path]:
+def graph_folders(folder: Path) -> list[Path]:
     """The folders directly below that hold a training split, sorted; none where the folder cannot be read."""
     try:
         below = sorted(child for child in folder.iterdir() if child.is_dir())

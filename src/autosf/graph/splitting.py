@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from autosf.errors import UserError
-from autosf.graph.keys import distinct
+from autosf.graph.keys import distinct, triple_keys
 from autosf.graph.leakage import THRESHOLD, leaking_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from autosf.graph.knowledge_graph import KnowledgeGraph
 
     Triples = NDArray[np.int32]
 
@@ -71,6 +73,17 @@ def split(triples: Triples, entities: int, relations: int, *, valid: float, test
         wished_test=wished_test,
         available=len(free),
     )
+
+
+def joined(graph: KnowledgeGraph) -> tuple[Triples, int]:
+    """All distinct triples of a graph, sorted, and how many repetitions were left out.
+
+    Sorted, so that a split by the same seed does not depend on the order of the file's rows.
+    """
+    everything = np.concatenate([triples for _, triples in graph.splits()])
+    (keys,) = triple_keys([everything], entities=len(graph.entities), relations=len(graph.relations))
+    _, first = np.unique(keys, return_index=True)
+    return everything[first], len(everything) - len(first)
 
 
 def wished_count(size: float, triples: int) -> int:

@@ -106,6 +106,27 @@ def statistics(graph: KnowledgeGraph) -> Statistics:
     )
 
 
+def findings(found: Statistics) -> list[str]:
+    """What a user should know before training, each in one line, the gravest first."""
+    test = max(found.sizes["test"], 1)
+    lines = [
+        (found.shared["train_test"], "test triples are also in train"),
+        (found.shared["train_valid"], "valid triples are also in train"),
+        (found.shared["valid_test"], "test triples are also in valid"),
+        (sum(found.duplicates.values()), "triples are repeated within their split"),
+        (found.unseen.test_triples, "test triples have an entity or relation that train never shows"),
+        (found.unseen.valid_triples, "valid triples have an entity or relation that train never shows"),
+    ]
+    shares = [
+        (found.leaked.inverse, "can be answered from an inverse relation in train"),
+        (found.leaked.near_duplicate, "can be answered from a near-duplicate relation in train"),
+        (found.leaked.symmetric, "are the mirror image of a train triple of a symmetric relation"),
+    ]
+    return [f"{100 * count / test:.1f} % of test triples {what}" for count, what in shares if count] + [
+        f"{count:,} {what}" for count, what in lines if count
+    ]
+
+
 def _repetitions(graph: KnowledgeGraph) -> tuple[dict[str, int], dict[str, int]]:
     """Repeated triples within each split, and distinct triples shared by each two splits."""
     names = [split for split, _ in graph.splits()]
