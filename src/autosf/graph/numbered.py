@@ -92,15 +92,16 @@ def _line_with(path: Path, place: int, text: str) -> int | None:
 def _counted_fields(path: Path, fields: int) -> pl.DataFrame:
     """The records after the count line, whose number must be true."""
     dialect, first, _ = dialect_of(path, DELIMITERS, least=fields)
-    if len(first.fields) != 1 or not first.fields[0].isdecimal():
+    told = first.fields[0]
+    if len(first.fields) != 1 or not (told.isascii() and told.isdecimal()):
         found = quoted(dialect.delimiter.join(first.fields))
         raise UserError(
             f"{shown(path)}:{first.line}: expected the number of lines that follow, found {found}"
         )
     frame = read_fields(path, dialect, fields, filled=range(fields), skip=1)
-    if len(frame) != int(first.fields[0]):
-        told = f"the count line says {quoted(first.fields[0])[1:-1]}, found {len(frame)} lines after it"
-        raise UserError(f"{shown(path)}:{first.line}: {told}; correct the count or complete the file")
+    if str(len(frame)) != (told.lstrip("0") or "0"):  # compared as text: it may have any number of digits
+        found = f"the count line says {quoted(told)[1:-1]}, found {len(frame)} lines after it"
+        raise UserError(f"{shown(path)}:{first.line}: {found}; correct the count or complete the file")
     if frame.is_empty():
         raise UserError(f"{shown(path)}: expected lines after the count line, found none")
     return frame

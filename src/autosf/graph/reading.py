@@ -40,7 +40,7 @@ def read_graph(
 
     What files look like is found out; these settle it: `layout` (plain, dict, openke, libkge), `columns`
     (names, or places from 0, of head, relation, tail), `header`, `delimiter`, `ids` (whether splits of `dict`
-    hold ids). Triples without splits are split, a tenth each for valid and test. A split that is missing beside
+    hold ids). Triples without splits are split, a tenth each for valid and test. A split missing beside
     others is an error unless `make_valid` or `make_test` says how much of train to take: a number of triples,
     a share below 1, or 0 to go without. Names are looked up in the folders of `search_path`.
     """

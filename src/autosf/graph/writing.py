@@ -87,7 +87,7 @@ def _write_dict(graph: KnowledgeGraph, folder: Path, *, ids: bool) -> None:
 
 
 def _write_openke(graph: KnowledgeGraph, folder: Path) -> None:
-    """`entity2id.txt`, `relation2id.txt`, `train2id.txt`, ... with a count line; triples as head, tail, relation."""
+    """`entity2id.txt`, `relation2id.txt`, `train2id.txt`, ... (head, tail, relation), with a count line."""
     _refuse_unwritable(graph, "\t\n\0")
     tables = {"entity2id": _numbered(graph.entities), "relation2id": _numbered(graph.relations)}
     tables = {name: frame.select("label", "id") for name, frame in tables.items()}
