@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autosf import __version__
+from autosf.app.commands.data import data
 from autosf.app.commands.structures import demo, show, space
 from autosf.errors import UserError
 
@@ -34,7 +35,7 @@ def autosf(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (demo, show, space):
+for command in (demo, show, space, data):
     autosf.add_command(command)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,6 +12,9 @@ from autosf.errors import UserError, did_you_mean, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
@@ -19,7 +22,13 @@ class Vocabulary:
 
     labels: pl.Series
     kind: str = "entity"
-    _ids: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(cls, columns: Iterable[pl.Series], kind: str = "entity") -> Vocabulary:
+        """The vocabulary of every label in `columns`, each a String column without nulls."""
+        distinct = [column.unique() for column in columns]
+        labels = pl.concat(distinct) if distinct else pl.Series(dtype=pl.String)
+        return cls(labels.unique().sort().alias("label"), kind)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -38,8 +47,18 @@ class Vocabulary:
     def ids(self, labels: Sequence[str]) -> list[int]:
         return [self.id(label) for label in labels]
 
+    def encode(self, labels: pl.Series) -> NDArray[np.int32]:
+        """The ids of a long column of labels, by one hash join. [n] int32; an unknown label as in `id`."""
+        known = pl.DataFrame(
+            {"label": self.labels, "id": pl.int_range(len(self), dtype=pl.Int32, eager=True)}
+        )
+        ids = pl.DataFrame({"label": labels}).join(known, on="label", how="left", maintain_order="left")["id"]
+        if ids.null_count():
+            self.id(labels.filter(ids.is_null())[0])
+        return ids.to_numpy()
+
     def _near(self, label: str) -> Iterable[str]:
-        """Labels worth comparing with a misspelt one: all of a small vocabulary, a prefix's of a large one."""
+        """Labels worth comparing with a misspelt one: all, or in a large vocabulary those of its prefix."""
         if len(self.labels) <= 50_000:
             return self.labels.to_list()
         return self.labels.filter(self.labels.str.starts_with(label[:2])).head(5_000).to_list()

@@ -1,0 +1,40 @@
+"""Graphs as the user names them on the command line: a folder, a file, or a name to be looked up."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autosf.errors import UserError
+
+if TYPE_CHECKING:
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+
+
+def graph_of(source: str, **options: Any) -> KnowledgeGraph:
+    """`read_graph` with names looked up in `$AUTOSF_DATA`, the cache and the packaged graphs."""
+    from autosf.graph.reading import read_graph
+    from autosf.graph.registry import search_path
+
+    return read_graph(source, search_path=search_path(os.environ), **options)
+
+
+def graph_as_it_is(source: str, **options: Any) -> KnowledgeGraph:
+    """As `graph_of`, but nothing is split: what comes without splits is train, a missing split is empty."""
+    from autosf.graph.layouts import layout_of
+    from autosf.graph.registry import locate, name_of, search_path
+
+    path = Path(source)
+    if path.is_file():
+        try:
+            return graph_of(source, make_valid=0, make_test=0, **options)
+        except UserError:
+            return graph_of(source, **options)  # its triples name their splits, or the error is another one
+    if not path.is_dir() and path.name == source:
+        path = locate(source, search_path=search_path(os.environ))
+        options.setdefault("name", name_of(source) or path.name)
+    if path.is_dir():
+        present = layout_of(path, options.get("layout")).splits
+        options |= {f"make_{split}": 0 for split in ("valid", "test") if split not in present}
+    return graph_of(str(path), **options)

@@ -1,0 +1,102 @@
+"""Splits that a source lacks, made from its train triples; and a word on triples that splits share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from autosf.errors import UserError
+from autosf.graph.keys import triple_keys
+from autosf.graph.knowledge_graph import SPLITS, KnowledgeGraph
+from autosf.graph.roles import SPLIT_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+SHARE = 0.1  # of a graph that comes without splits, for valid and for test
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How much of train makes a split that is missing: a number of triples, a share below 1; None refuses."""
+
+    valid: float | None = None
+    test: float | None = None
+    seed: int = 0
+
+
+def refuse_missing(present: Collection[str], making: Making, place: str) -> None:
+    """Raise unless every split is present or to be made, and none is both."""
+    if "train" not in present:
+        raise UserError(f"{place}: no train split; found {', '.join(present)}")
+    for split, size in (("valid", making.valid), ("test", making.test)):
+        if split not in present and size is None:
+            words = " or ".join(SPLIT_WORDS[split])
+            found = f"expected {words} beside {' and '.join(sorted(present, key=SPLITS.index))}"
+            raise UserError(
+                f"{place}: no {split} split; {found}; make_{split}=0.1 takes a tenth of train for it"
+            )
+        if split in present and size is not None:
+            raise UserError(f"{place}: make_{split}: there is a {split} split already; leave the option out")
+
+
+def completed(graph: KnowledgeGraph, making: Making) -> KnowledgeGraph:
+    """The graph with splits of the given sizes taken from train; every entity and relation stays in train."""
+    if not making.valid and not making.test:
+        return graph
+    from autosf.graph.splitting import split
+
+    made = split(
+        in_order(graph),
+        len(graph.entities),
+        len(graph.relations),
+        valid=making.valid or 0,
+        test=making.test or 0,
+        seed=making.seed,
+    )
+    parts = {"train": made.train}
+    parts |= {"valid": made.valid} if making.valid else {}
+    parts |= {"test": made.test} if making.test else {}
+    for part in parts.values():
+        part.flags.writeable = False
+    told = ", ".join(f"{len(part):,} {name}" for name, part in parts.items())
+    warnings = [f"split the triples into {told} (seed {making.seed})"]
+    if made.missing:
+        warnings.append(
+            f"{made.missing:,} triples fewer than wished: train must show every entity and relation"
+        )
+    valid, test = parts.get("valid", graph.valid), parts.get("test", graph.test)
+    return replace(graph, train=made.train, valid=valid, test=test).with_warnings(*warnings)
+
+
+def in_order(graph: KnowledgeGraph) -> NDArray[np.int32]:
+    """The train triples sorted: what is made of them shall not depend on the order of the file's rows."""
+    (keys,) = triple_keys([graph.train], entities=len(graph.entities), relations=len(graph.relations))
+    return graph.train[np.argsort(keys)]
+
+
+def shared_warnings(graph: KnowledgeGraph) -> list[str]:
+    """How many valid and test triples are in train as well."""
+    sizes = {"entities": len(graph.entities), "relations": len(graph.relations)}
+    train, *held_out = triple_keys([graph.train, graph.valid, graph.test], **sizes)
+    warnings = []
+    for split, keys in zip(("valid", "test"), held_out, strict=True):
+        count = _count_within(keys, train)
+        if count:
+            warnings.append(f"{count:,} of {len(keys):,} {split} triples are also in train")
+    return warnings
+
+
+def _count_within(keys: NDArray[np.int64], train: NDArray[np.int64]) -> int:
+    """How many of a few `keys` occur among the many of `train`: only the few are sorted."""
+    if not len(keys):
+        return 0
+    ordered = np.sort(keys)
+    places = np.searchsorted(ordered, train)
+    places[places == len(ordered)] = 0
+    shared = np.unique(train[ordered[places] == train])
+    return int(np.isin(keys, shared).sum())

@@ -1,0 +1,127 @@
+"""Which dialect a text file is written in and what its columns mean, judged by its first lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from autosf.errors import UserError, quoted
+from autosf.graph.roles import Roles, roles_by_choice, roles_by_name
+from autosf.graph.text_lines import Dialect, Record, cut, first_lines, refuse_binary, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+DELIMITERS = ("\t", ",", ";", " ")
+CSV_DELIMITERS = (",", ";", "\t", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """What the user said about text tables; None stands for "find out"."""
+
+    columns: Sequence[str | int] | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A text table's dialect, its number of fields, its header if it has one, and its columns' roles."""
+
+    dialect: Dialect
+    fields: int
+    header: tuple[str, ...] | None
+    roles: Roles
+
+
+def form_of(path: Path, options: TableOptions) -> Form:
+    """The form of a file of triples, from what the user said and what its first lines show."""
+    dialect, first, fields = dialect_of(path, delimiters_for(path, options), least=3)
+    place = f"{shown(path)}:{first.line}"
+    told = _told_roles(first, options, place)
+    has_header = _names_columns(options) or (told is not None if options.header is None else options.header)
+    if options.columns is not None:
+        words = first.fields if has_header else []
+        told = roles_by_choice(options.columns, [*words, *[""] * (fields - len(words))], place)
+    if told is None and fields != 3:
+        advice = (
+            "say which are head, relation and tail, as in columns=(0, 1, 2)"
+            if fields > 3
+            else "mend the line"
+        )
+        raise UserError(f"{place}: expected {dialect.describe(3)}, found {fields}; {advice}")
+    return Form(dialect, fields, tuple(first.fields) if has_header else None, told or Roles())
+
+
+def _told_roles(first: Record, options: TableOptions, place: str) -> Roles | None:
+    """What the first record says if it may be a header and nobody has said more."""
+    if options.header is False or (options.columns is not None and options.header is not None):
+        return None
+    return None if _names_columns(options) else roles_by_name(first.fields, place)
+
+
+def _names_columns(options: TableOptions) -> bool:
+    return options.columns is not None and any(isinstance(column, str) for column in options.columns)
+
+
+def dialect_of(path: Path, delimiters: Sequence[str], *, least: int) -> tuple[Dialect, Record, int]:
+    """The dialect in which most of the first lines have the same number of fields, at least `least`.
+
+    With it come the first record and that number. Exactly `least` fields are believed before more.
+    """
+    refuse_binary(path)
+    lines = first_lines(path)
+    best: tuple[tuple[bool, ...], Dialect, Record, int] | None = None
+    for candidate in delimiters:
+        dialect = dialect_for(candidate, path)
+        found = _first_records(lines, dialect, path)
+        if not found:
+            continue
+        fields, count = _usual(found, least)
+        merit = (fields >= least, count == len(found) and fields == least, count == len(found))
+        if best is None or merit > best[0]:
+            best = (merit, dialect, found[0], fields)
+    if best is None:
+        raise UserError(f"{shown(path)}: expected triples, found only blank lines")
+    return best[1:]
+
+
+def dialect_for(delimiter: str, path: Path) -> Dialect:
+    """The dialect with this delimiter; quotes mean something in CSV only."""
+    if len(delimiter) != 1 or len(delimiter.encode()) != 1 or delimiter in '"\n\r\0':
+        raise UserError(
+            f"delimiter: expected one plain character such as tab or comma, found {quoted(delimiter)}"
+        )
+    return Dialect(delimiter, quoted=delimiter != " " and (is_csv(path) or delimiter in ",;"))
+
+
+def delimiters_for(path: Path, options: TableOptions) -> Sequence[str]:
+    """The delimiters to consider, likely ones first."""
+    if options.delimiter is not None:
+        return (options.delimiter,)
+    return CSV_DELIMITERS if is_csv(path) else DELIMITERS
+
+
+def is_csv(path: Path) -> bool:
+    return path.name.casefold().removesuffix(".gz").endswith(".csv")
+
+
+def _first_records(lines: list[tuple[int, str]], dialect: Dialect, path: Path) -> list[Record]:
+    """The records that are whole within the first lines."""
+    found: list[Record] = []
+    with suppress(
+        UserError
+    ):  # a quote left open: by the cut here, or by the file, which the reading will tell
+        found.extend(cut(lines, dialect, path))
+    return found
+
+
+def _usual(found: list[Record], least: int) -> tuple[int, int]:
+    """The most frequent number of fields among those of at least `least`, and how often it occurs."""
+    numbers = Counter(len(record.fields) for record in found)
+    fitting = {fields: count for fields, count in numbers.items() if fields >= least} or numbers
+    return max(fitting.items(), key=lambda item: (item[1], -item[0]))
