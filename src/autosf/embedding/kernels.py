@@ -39,8 +39,7 @@ def contract(
     (one_role, one), (other_role, other) = given
     parts = structure.parts
     result = torch.empty_like(one) if out is None else out
-    left, right = (x.view(*x.shape[:-1], parts, -1) for x in (one, other))  # [n, parts, width]
-    filled = result.view(*result.shape[:-1], parts, -1)
+    left, right, filled = (cut(x, parts) for x in (one, other, result))  # [n, parts, width]
     started: set[int] = set()
     for term in structure.terms():
         place = getattr(term, absent) - 1
@@ -70,14 +69,16 @@ def contract_plainly(
     some = next(x for x in (head, relation, tail) if x is not None)
     signs = sign_tensor(structure.terms(), structure.parts).to(some)
     letters = {"head": "hw", "relation": "rw", "tail": "tw"}
-    cut = {
-        role: x.view(len(x), structure.parts, -1)
-        for role, x in (("head", head), ("relation", relation), ("tail", tail))
-        if x is not None
-    }
-    operands = ",".join(f"n{letters[role]}" for role in cut)
-    result = torch.einsum(f"hrt,{operands}->n{letters[absent]}", signs, *cut.values())
+    roles = (("head", head), ("relation", relation), ("tail", tail))
+    pieces = {role: cut(rows, structure.parts) for role, rows in roles if rows is not None}
+    operands = ",".join(f"n{letters[role]}" for role in pieces)
+    result = torch.einsum(f"hrt,{operands}->n{letters[absent]}", signs, *pieces.values())
     return result.reshape(len(some), -1)
+
+
+def cut(rows: Tensor, parts: int) -> Tensor:
+    """The parts of each row, without copying. [n, parts, d / parts]"""
+    return rows.view(*rows.shape[:-1], parts, rows.shape[-1] // parts)
 
 
 def score(structure: Structure, *, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:

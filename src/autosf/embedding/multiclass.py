@@ -1,0 +1,113 @@
+"""The paper's multi-class loss over all entities, exact, with its gradients written out.
+
+For a query with n answers A the loss is n * logsumexp(scores) - sum of scores over A. With P = exp(scores),
+z = row sums of P and w = n / z, its gradients are
+
+    towards the query:    w * (E^T P) - sum of e_a over A
+    towards the entities: P (w * q), and -q for each answer
+
+so that the scores are touched four times: by the product that makes them, by exp in place, and by the two
+products that use them up. Scores lie as [entities, queries]: at d = 64 the products run at 90 % of the
+machine's best rate that way, and at 40 to 60 % the other way round. No maximum is subtracted, as float32
+holds exp(x) for |x| < 87; a block in which a sum overflows or vanishes is done again with the maximum.
+Queries are taken in blocks whose scores stay in cache, which also bounds the memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LOG2_E = 1.4426950408889634
+CHUNK = 1024  # entities whose scores are made, raised and used for the query's gradient while in cache
+SMALLEST, LARGEST = 1e-30, 1e36  # sums of float32 powers that are far from over- and underflow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Targets:
+    """The answers of a batch's queries: `answers[k]` answers query `rows[k]`; `counts` [queries] as floats."""
+
+    rows: Tensor
+    answers: Tensor
+    counts: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workspace:
+    """Memory used again by every step: scores of a block of queries, and the entities' gradient."""
+
+    scores: Tensor  # [entities, block]
+    entity_gradient: Tensor  # [entities, d]
+
+    @classmethod
+    def of(cls, entities: Tensor, batch_size: int, score_megabytes: int) -> Workspace:
+        """As much as the setting allows, at least one query's scores."""
+        block = max(1, min(batch_size, score_megabytes * 2**20 // (4 * len(entities))))
+        scores = torch.empty(len(entities) * block, dtype=entities.dtype, device=entities.device)
+        return cls(scores, torch.empty_like(entities))
+
+    def block(self, queries: int) -> Tensor:
+        """Room for the scores of that many queries, without holes. [entities, queries]"""
+        entities = len(self.entity_gradient)
+        return self.scores[: entities * queries].view(entities, queries)
+
+    @property
+    def block_size(self) -> int:
+        return len(self.scores) // len(self.entity_gradient)
+
+
+def multiclass(
+    queries: Tensor, entities: Tensor, targets: Targets, work: Workspace
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Loss summed over the batch's triples [], its gradient towards queries [n, d] and entities [N, d]."""
+    by_query = torch.empty_like(queries)
+    by_entity = work.entity_gradient
+    totals = torch.empty_like(targets.counts)
+    for start in range(0, len(queries), work.block_size):
+        block = slice(start, start + work.block_size)
+        totals[block], by_query[block] = softmax_block(
+            queries[block], entities, targets.counts[block], work, first=start == 0
+        )
+    true = entities[targets.answers]
+    positive = (queries[targets.rows] * true).sum()
+    by_query.index_add_(0, targets.rows, true, alpha=-1)
+    by_entity.index_add_(0, targets.answers, queries[targets.rows], alpha=-1)
+    return (targets.counts * totals).sum() - positive, by_query, by_entity
+
+
+def softmax_block(
+    queries: Tensor, entities: Tensor, counts: Tensor, work: Workspace, *, first: bool
+) -> tuple[Tensor, Tensor]:
+    """logsumexp [n] and the softmax's part of the queries' gradient [n, d]; adds the entities' part in place."""
+    powers = work.block(len(queries))
+    sums, by_query = torch.zeros_like(counts), torch.zeros_like(queries.T)
+    scaled = (queries * LOG2_E).T
+    for start in range(0, len(entities), CHUNK):
+        some, part = entities[start : start + CHUNK], powers[start : start + CHUNK]
+        torch.mm(some, scaled, out=part)
+        sums += part.exp2_().sum(0)
+        by_query.addmm_(some.T, part)
+    shift = torch.zeros_like(counts)
+    if not bool(((sums > SMALLEST) & (sums < LARGEST)).all()):
+        torch.mm(entities, queries.T, out=powers)
+        shift = powers.amax(0)
+        sums = powers.sub_(shift).exp_().sum(0)
+        torch.mm(entities.T, powers, out=by_query)
+    weights = (counts / sums)[:, None]
+    if first:
+        torch.mm(powers, queries * weights, out=work.entity_gradient)
+    else:
+        work.entity_gradient.addmm_(powers, queries * weights)
+    return sums.log() + shift, by_query.T * weights
+
+
+def multiclass_plainly(queries: Tensor, entities: Tensor, targets: Targets) -> Tensor:
+    """The loss alone, by its definition: the oracle, differentiated by autograd in the tests."""
+    scores = queries @ entities.T
+    positive = scores[targets.rows, targets.answers].sum()
+    return (targets.counts * scores.logsumexp(1)).sum() - positive

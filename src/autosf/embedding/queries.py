@@ -1,0 +1,92 @@
+"""Training runs over queries, not triples: each unique (h, r, ?) and (?, r, t) once, with all its answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from autosf.embedding.multiclass import Targets
+from autosf.graph.known_answers import head_queries, tail_queries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingQueries:
+    """All tail queries, then all head queries. The answers of query i are answers[offsets[i]:offsets[i+1]]."""
+
+    entities: NDArray[np.int32]
+    relations: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    answers: NDArray[np.int32]
+    tail_queries: int  # how many of them ask for the tail
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Some queries, those asking for the tail first, with their targets, on the training's device."""
+
+    entities: Tensor
+    relations: Tensor
+    tail_queries: int
+    targets: Targets
+    triples: int
+
+
+def training_queries(graph: KnowledgeGraph, reciprocal: bool) -> TrainingQueries:
+    """The queries of the graph's train split; with reciprocal relations all of them ask for the tail."""
+    sizes = {"entities": len(graph.entities), "relations": len(graph.relations)}
+    tails, heads = tail_queries(graph.train, **sizes), head_queries(graph.train, **sizes)
+    shift = len(graph.relations) if reciprocal else 0
+    return TrainingQueries(
+        entities=np.concatenate([tails.entities, heads.entities]),
+        relations=np.concatenate([tails.relations, heads.relations + np.int32(shift)]),
+        offsets=np.concatenate([tails.offsets, heads.offsets[1:] + tails.offsets[-1]]),
+        answers=np.concatenate([tails.answers, heads.answers]),
+        tail_queries=len(tails) + (len(heads) if reciprocal else 0),
+    )
+
+
+def batches(
+    queries: TrainingQueries, size: int, rng: np.random.Generator, device: torch.device
+) -> Iterator[Batch]:
+    """Every query once, in random order, `size` at a time."""
+    order = rng.permutation(len(queries))
+    for start in range(0, len(order), size):
+        yield batch_of(queries, np.sort(order[start : start + size]), device)
+
+
+def batch_of(queries: TrainingQueries, chosen: NDArray[np.int64], device: torch.device) -> Batch:
+    """The chosen queries, ascending, with their answers gathered."""
+    starts = queries.offsets[chosen]
+    counts = queries.offsets[chosen + 1] - starts
+    rows = np.repeat(np.arange(len(chosen)), counts)
+    places = np.arange(len(rows)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+
+    def moved(array: NDArray[np.generic], kind: torch.dtype) -> Tensor:
+        return torch.from_numpy(array).to(device=device, dtype=kind)
+
+    targets = Targets(
+        rows=moved(rows, torch.int64),
+        answers=moved(queries.answers[places], torch.int64),
+        counts=moved(counts, torch.float32),
+    )
+    return Batch(
+        entities=moved(queries.entities[chosen], torch.int64),
+        relations=moved(queries.relations[chosen], torch.int64),
+        tail_queries=int(np.searchsorted(chosen, queries.tail_queries)),
+        targets=targets,
+        triples=len(rows),
+    )

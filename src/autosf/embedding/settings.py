@@ -1,0 +1,111 @@
+"""How a model is trained: every choice with its default, checked when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from autosf.errors import UserError, did_you_mean, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CHOICES = {
+    "loss": ("multiclass", "sampled-softmax", "logistic", "hinge"),
+    "optimiser": ("adagrad", "adam", "sgd"),
+    "regulariser": ("n3", "l2", "dura", "none"),
+    "sampler": ("uniform", "bernoulli", "cache"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    """Settings of Alg. 1. The defaults suit ComplEx and its kin on the usual benchmark graphs."""
+
+    dimension: int = 64
+    epochs: int = 50
+    batch_size: int = 512  # unique queries for the multi-class loss, triples for the sampled ones
+    learning_rate: float = 0.1
+    decay: float = 1.0  # the learning rate is multiplied by this after each epoch
+    optimiser: str = "adagrad"
+    loss: str = "multiclass"
+    regulariser: str = "n3"
+    entity_weight: float = 0.05  # of the regulariser, per triple
+    relation_weight: float = 0.05
+    dropout: float = 0.0  # on queries
+    start_scale: float = 1e-3  # standard deviation of the first embeddings
+    reciprocal: bool = False  # head queries through relations of their own
+    relation_prediction: float = 0.0  # weight of the loss over (h, ?, t)
+    unit_ball: bool = False  # entities projected into it after every step, as the released code does
+    negatives: int = 50  # per triple, or shared by the batch for sampled-softmax
+    sampler: str = "uniform"
+    margin: float = 1.0  # of the hinge loss
+    patience: int = 5  # validations without a better MRR before training stops; 0 never stops
+    validate_every: int = 5  # epochs; 0 never validates
+    score_megabytes: int = 32  # of scores held at once, which bounds the memory and keeps them in cache
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                hint = did_you_mean(str(value), choices) or f"; expected one of {', '.join(choices)}"
+                raise UserError(f"setting {name}: unknown value {quoted(value)}{hint}")
+        for name, (least, most, shown) in RANGES.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise UserError(f"setting {name}: expected {shown}, found {value}")
+
+    def changed(self, values: Mapping[str, Any]) -> TrainingSettings:
+        """These settings with some values replaced; unknown names and wrong types are the user's mistakes."""
+        kinds = {field.name: type(getattr(self, field.name)) for field in fields(self)}
+        converted = {}
+        for name, value in values.items():
+            if name not in kinds:
+                raise UserError(f"unknown setting {quoted(name)}{did_you_mean(name, kinds)}")
+            converted[name] = converted_value(name, value, kinds[name])
+        return replace(self, **converted)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+ANY = float("inf")
+RANGES: dict[str, tuple[float, float, str]] = {
+    "dimension": (2, 65_536, "a number from 2"),
+    "epochs": (0, ANY, "a number from 0"),
+    "batch_size": (1, ANY, "a number from 1"),
+    "learning_rate": (0, ANY, "a number from 0"),
+    "decay": (0, 1, "a number from 0 to 1"),
+    "entity_weight": (0, ANY, "a number from 0"),
+    "relation_weight": (0, ANY, "a number from 0"),
+    "dropout": (0, 0.95, "a number from 0 to 0.95"),
+    "start_scale": (0, ANY, "a number from 0"),
+    "relation_prediction": (0, ANY, "a number from 0"),
+    "negatives": (1, ANY, "a number from 1"),
+    "margin": (0, ANY, "a number from 0"),
+    "patience": (0, ANY, "a number from 0"),
+    "validate_every": (0, ANY, "a number from 0"),
+    "score_megabytes": (1, ANY, "a number from 1"),
+}
+
+
+def converted_value(name: str, value: Any, kind: type) -> Any:
+    """A value in the setting's own type, if that loses nothing."""
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise UserError(f"setting {name}: expected {KINDS[kind]}, found {quoted(value)}")
+    return value
+
+
+KINDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+def refuse_odd_dimension(dimension: int, parts: int) -> None:
+    """An embedding is cut into equal parts."""
+    if dimension % parts:
+        fitting = max(parts, round(dimension / parts) * parts)
+        raise UserError(
+            f"dimension: expected a multiple of the structure's {parts} parts, found {dimension};"
+            f" {fitting} would do"
+        )

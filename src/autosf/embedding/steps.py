@@ -1,0 +1,100 @@
+"""One step of Alg. 1 with the multi-class loss: queries out, gradients back, all written out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from autosf.embedding.kernels import contract
+from autosf.embedding.multiclass import Workspace, multiclass
+from autosf.embedding.regularisers import PENALTIES
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from autosf.algebra.structure import Structure
+    from autosf.embedding.queries import Batch
+    from autosf.embedding.settings import TrainingSettings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gradients:
+    """Mean loss per triple and its gradients towards all entities [N, d] and all relations [R, d]."""
+
+    loss: Tensor
+    entities: Tensor
+    relations: Tensor
+
+
+def multiclass_gradients(
+    structure: Structure,
+    entities: Tensor,
+    relations: Tensor,
+    batch: Batch,
+    settings: TrainingSettings,
+    work: Workspace,
+    generator: torch.Generator,
+) -> Gradients:
+    """Loss and gradients of a batch of queries, penalties included."""
+    e, r = entities[batch.entities], relations[batch.relations]
+    queries = ask(structure, e, r, batch.tail_queries)
+    kept = dropped(queries, settings.dropout, generator)
+    asked = queries if kept is None else queries * kept
+    loss, by_query, by_entity = multiclass(asked, entities, batch.targets, work)
+    if settings.regulariser == "dura":
+        weight = settings.entity_weight * batch.targets.counts[:, None]
+        loss = loss + (weight * asked**2).sum()
+        by_query.add_(weight * asked, alpha=2)
+    if kept is not None:
+        by_query *= kept
+    by_source, by_relation = answer_back(structure, e, r, by_query, batch.tail_queries)
+    loss = loss + penalised(e, by_source, batch.targets.counts, settings.regulariser, settings.entity_weight)
+    loss = loss + penalised(
+        r, by_relation, batch.targets.counts, settings.regulariser, settings.relation_weight
+    )
+    by_entity.index_add_(0, batch.entities, by_source)
+    relation_gradient = torch.zeros_like(relations).index_add_(0, batch.relations, by_relation)
+    return Gradients(
+        loss / batch.triples, by_entity.div_(batch.triples), relation_gradient.div_(batch.triples)
+    )
+
+
+def ask(structure: Structure, e: Tensor, r: Tensor, tail_queries: int) -> Tensor:
+    """The query vectors of a batch: tail queries first, then head queries. [n, d]"""
+    queries = torch.empty_like(e)
+    tails, heads = slice(0, tail_queries), slice(tail_queries, None)
+    contract(structure, head=e[tails], relation=r[tails], out=queries[tails])
+    contract(structure, relation=r[heads], tail=e[heads], out=queries[heads])
+    return queries
+
+
+def answer_back(
+    structure: Structure, e: Tensor, r: Tensor, by_query: Tensor, tail_queries: int
+) -> tuple[Tensor, Tensor]:
+    """The chain rule through `ask`: gradients towards its entities and relations. [n, d] each"""
+    by_source, by_relation = torch.empty_like(e), torch.empty_like(r)
+    t, h = slice(0, tail_queries), slice(tail_queries, None)
+    contract(structure, relation=r[t], tail=by_query[t], out=by_source[t])
+    contract(structure, head=e[t], tail=by_query[t], out=by_relation[t])
+    contract(structure, head=by_query[h], relation=r[h], out=by_source[h])
+    contract(structure, head=by_query[h], tail=e[h], out=by_relation[h])
+    return by_source, by_relation
+
+
+def penalised(rows: Tensor, gradient: Tensor, counts: Tensor, name: str, weight: float) -> Tensor:
+    """Adds the penalty's gradient in place; returns the penalty, each row weighted by its triples. []"""
+    if not weight or name == "none":
+        return rows.new_zeros(())
+    values, slopes = PENALTIES[name](rows)
+    gradient.addcmul_(slopes, counts[:, None], value=weight)
+    return weight * (values * counts).sum()
+
+
+def dropped(queries: Tensor, share: float, generator: torch.Generator) -> Tensor | None:
+    """A mask that drops entries and scales up the rest, or None."""
+    if not share:
+        return None
+    mask = torch.rand(queries.shape, generator=generator, device=queries.device) >= share
+    return mask.to(queries.dtype).div_(1 - share)

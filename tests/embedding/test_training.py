@@ -1,0 +1,205 @@
+"""A step's gradients are those of the stated loss; training resumes to the same weights and ends as it says."""
+
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from autosf.algebra.zoo import named
+from autosf.embedding.kernels import contract_plainly
+from autosf.embedding.multiclass import Workspace
+from autosf.embedding.queries import batch_of, batches, training_queries
+from autosf.embedding.settings import TrainingSettings
+from autosf.embedding.steps import multiclass_gradients
+from autosf.embedding.training import State, start, train
+from autosf.errors import UserError
+from autosf.graph.knowledge_graph import KnowledgeGraph
+
+COMPLEX = named("complex").structure
+
+
+def clock():
+    ticks = count()
+    return lambda: float(next(ticks))
+
+
+@pytest.fixture
+def graph() -> KnowledgeGraph:
+    rng = np.random.default_rng(0)
+    triples = np.unique(np.stack([rng.integers(0, n, 300) for n in (30, 4, 30)], axis=1), axis=0)
+    labels = [f"e{i:02}" for i in range(30)]
+    return KnowledgeGraph.from_ids(
+        "small", labels, [f"r{i}" for i in range(4)], {"train": triples, "valid": triples[:20]}
+    )
+
+
+SMALL = TrainingSettings(dimension=8, epochs=6, batch_size=16, start_scale=0.1, validate_every=2, patience=0)
+
+
+def stated_loss(graph, settings, entities, relations) -> torch.Tensor:
+    """Mean per triple of the two-sided multi-class loss and penalties, straight from the triples."""
+    h, r, t = (torch.from_numpy(graph.train[:, side].astype(np.int64)) for side in range(3))
+    shift = len(graph.relations) if settings.reciprocal else 0
+    e, total = entities, 0.0
+    for source, link, answer, tail_side in ((h, r, t, True), (t, r + shift, h, False)):
+        rows, links = e[source], relations[link]
+        if tail_side or settings.reciprocal:
+            query = contract_plain(rows, links, None)
+        else:
+            query = contract_plain(None, links, rows)
+        scores = query @ e.T
+        total = total + torch.nn.functional.cross_entropy(scores, answer, reduction="sum")
+        power = 3 if settings.regulariser == "n3" else 2
+        if settings.regulariser != "none":
+            total = total + settings.entity_weight * (rows.abs() ** power).sum()
+            total = total + settings.relation_weight * (links.abs() ** power).sum()
+        if settings.regulariser == "dura":
+            total = total + settings.entity_weight * (query**2).sum()
+    return total / (2 * len(graph.train))
+
+
+def contract_plain(head, relation, tail):
+    if tail is None:
+        return contract_plainly(COMPLEX, head=head, relation=relation)
+    return contract_plainly(COMPLEX, relation=relation, tail=tail)
+
+
+@pytest.mark.parametrize("regulariser", ["n3", "l2", "dura", "none"])
+@pytest.mark.parametrize("reciprocal", [False, True])
+def test_gradients_of_a_whole_epoch_in_one_batch_are_those_of_the_stated_loss(graph, regulariser, reciprocal):
+    """Queries grouped, penalties weighted by triple counts: nothing is lost against triple by triple."""
+    settings = replace(
+        SMALL, regulariser=regulariser, reciprocal=reciprocal, entity_weight=0.3, relation_weight=0.7
+    )
+    state = start(graph, settings, seed=1)
+    entities, relations = state.entities.double().requires_grad_(), state.relations.double().requires_grad_()
+    loss = stated_loss(graph, settings, entities, relations)
+    loss.backward()
+    queries = training_queries(graph, reciprocal)
+    batch = batch_of(queries, np.arange(len(queries)), torch.device("cpu"))
+    batch = replace(batch, targets=replace(batch.targets, counts=batch.targets.counts.double()))
+    work = Workspace.of(entities.detach(), 7, 1)
+    found = multiclass_gradients(
+        COMPLEX, entities.detach(), relations.detach(), batch, settings, work, torch.Generator()
+    )
+    torch.testing.assert_close(found.loss, loss.detach())
+    torch.testing.assert_close(found.entities, entities.grad)
+    torch.testing.assert_close(found.relations, relations.grad)
+
+
+def test_batches_hold_every_query_once_with_all_its_answers(graph):
+    queries = training_queries(graph, reciprocal=False)
+    seen = []
+    for batch in batches(queries, 16, np.random.default_rng(0), torch.device("cpu")):
+        for row, answer in zip(batch.targets.rows.tolist(), batch.targets.answers.tolist(), strict=True):
+            e, r = int(batch.entities[row]), int(batch.relations[row])
+            seen.append((e, r, answer) if row < batch.tail_queries else (answer, r, e))
+    expected = [tuple(map(int, triple)) for triple in graph.train]
+    assert sorted(seen) == sorted(expected * 2)
+
+
+def test_training_lowers_the_loss(graph):
+    curve = train(graph, COMPLEX, SMALL, seed=0, clock=clock()).state.curve
+    assert curve[-1].loss < curve[0].loss
+
+
+def same(one: State, other: State) -> bool:
+    return torch.equal(one.entities, other.entities) and torch.equal(one.relations, other.relations)
+
+
+@pytest.mark.parametrize("optimiser", ["adagrad", "adam", "sgd"])
+def test_resuming_from_any_epoch_gives_the_same_weights(graph, optimiser):
+    settings = replace(SMALL, optimiser=optimiser, dropout=0.2, decay=0.9)
+    states: list[State] = []
+    whole = train(graph, COMPLEX, settings, seed=3, clock=clock(), watch=states.append)
+    for state in states[:-1]:
+        resumed = train(graph, COMPLEX, settings, seed=3, clock=clock(), state=state)
+        assert same(resumed.state, whole.state)
+        assert [e.loss for e in resumed.state.curve] == [e.loss for e in whole.state.curve]
+
+
+def test_a_seed_decides_everything(graph):
+    one, two, other = (train(graph, COMPLEX, SMALL, seed=seed, clock=clock()).state for seed in (5, 5, 6))
+    assert same(one, two)
+    assert not same(one, other)
+
+
+def test_the_best_weights_are_kept_and_training_stops_when_it_no_longer_improves(graph):
+    values = iter([0.1, 0.5, 0.4, 0.3, 0.2, 0.9])
+    settings = replace(SMALL, epochs=100, patience=2, validate_every=1)
+    seen = []
+
+    def validate(model):
+        seen.append(model)
+        return next(values)
+
+    trained = train(graph, COMPLEX, settings, seed=0, clock=clock(), validate=validate)
+    assert trained.ending == "no better"
+    assert trained.state.best.number == 2
+    assert len(seen) == 4
+    assert torch.equal(trained.model.entities, seen[1].entities)
+
+
+def test_divergence_keeps_the_last_good_state(graph):
+    settings = replace(SMALL, optimiser="sgd", learning_rate=1e30, epochs=5)
+    trained = train(graph, COMPLEX, settings, seed=0, clock=clock())
+    assert trained.ending == "diverged"
+    assert torch.isfinite(trained.model.entities).all()
+
+
+def test_an_interruption_keeps_the_state_before_the_epoch(graph):
+    def ticking():
+        ticks = count()
+
+        def tick():
+            if next(ticks) == 5:
+                raise KeyboardInterrupt
+            return 0.0
+
+        return tick
+
+    trained = train(graph, COMPLEX, SMALL, seed=0, clock=ticking())
+    assert trained.ending == "interrupted"
+    assert trained.state.epochs == 2
+    resumed = train(graph, COMPLEX, SMALL, seed=0, clock=clock(), state=trained.state)
+    assert same(resumed.state, train(graph, COMPLEX, SMALL, seed=0, clock=clock()).state)
+
+
+def test_entities_stay_in_the_unit_ball(graph):
+    settings = replace(SMALL, unit_ball=True, learning_rate=1.0)
+    model = train(graph, COMPLEX, settings, seed=0, clock=clock()).model
+    assert float(model.entities.norm(dim=1).max()) <= 1 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"lerning_rate": 1.0}, 'unknown setting "lerning_rate"; did you mean "learning_rate"?'),
+        ({"epochs": 1.5}, 'setting epochs: expected a whole number, found "1.5"'),
+        ({"loss": "hing"}, 'setting loss: unknown value "hing"; did you mean "hinge"?'),
+        ({"decay": 2}, "setting decay: expected a number from 0 to 1, found 2.0"),
+        ({"reciprocal": 1}, 'setting reciprocal: expected true or false, found "1"'),
+    ],
+)
+def test_wrong_settings_are_told(values, message):
+    with pytest.raises(UserError) as caught:
+        TrainingSettings().changed(values)
+    assert str(caught.value) == message
+
+
+def test_a_dimension_must_fit_the_parts(graph):
+    with pytest.raises(
+        UserError, match="expected a multiple of the structure's 4 parts, found 10; 8 would do"
+    ):
+        train(graph, COMPLEX, replace(SMALL, dimension=10), seed=0, clock=clock())
+
+
+def test_no_triples_to_train_on():
+    empty = KnowledgeGraph.from_columns(
+        "empty", {"train": tuple(pl.Series([], dtype=pl.String) for _ in range(3))}
+    )
+    with pytest.raises(UserError, match="expected triples to train on"):
+        train(empty, COMPLEX, SMALL, seed=0, clock=clock())
