@@ -1,0 +1,1 @@
+"""Speed beside a plain version or a peer, in one run: `make bench`, or `make bench ONLY=algebra` for one."""
