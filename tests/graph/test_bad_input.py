@@ -343,6 +343,7 @@ def test_a_missing_valid_split_is_made_on_request(tmp_path):
     assert "split the triples into 20 train, 5 valid (seed 0)" in graph.warnings
     without = read_graph(folder, make_valid=0)
     assert (len(without.train), len(without.valid)) == (25, 0)
+    assert read_graph(folder, make_valid=0, make_test=0).digest == without.digest
     with pytest.raises(UserError, match="make_test: there is a test split already"):
         read_graph(folder, make_valid=5, make_test=5)
 

@@ -212,6 +212,8 @@ def test_another_part_than_asked_for_is_thrown_away(server: Server, tmp_path: Pa
     mirror = serve_files(server)
     server.deeds["good/train.txt"] = ["break", "another part"]
     assert_complete(got(known(mirror), tmp_path / "Tiny"))
+    asked = [wanted for path, wanted in server.requests if path == "good/train.txt"]
+    assert asked == [None, f"bytes={len(TRAIN) // 2}-", None]
 
 
 def test_the_next_call_takes_up_what_an_interrupted_one_left(server: Server, tmp_path: Path):

@@ -62,7 +62,7 @@ NUMBERED = {
 
 
 def read_or_refuse(files, **options):
-    """The graph that files make, or None where they are refused, as they must be, in one line of UserError."""
+    """The graph that files make, or None where they are refused in one line that names the place."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, text in files.items():

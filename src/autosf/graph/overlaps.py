@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autosf.graph.keys import LARGEST_KEY
+from autosf.graph.keys import LARGEST_KEY, pair_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,41 +62,43 @@ def relation_overlaps(triples: NDArray[np.int32], *, entities: int, relations: i
 
 
 def _facts_of_shared_pairs(triples: NDArray[np.int32], entities: int, relations: int) -> _Facts:
-    """The facts whose pair of entities has another fact in either direction, or is a loop."""
+    """The facts whose pair of entities has another fact in either direction, or is a loop.
+
+    All others are left out as early as can be: on large graphs these are few, and passes over all cost most.
+    """
     head, relation, tail = triples[:, 0], triples[:, 1], triples[:, 2]
-    pair = np.minimum(head, tail).astype(np.int64)
-    pair *= entities
-    pair += np.maximum(head, tail)
+    keys = pair_keys(np.minimum(head, tail), np.maximum(head, tail), entities)
     names = None
     if entities * entities * relations * 2 > LARGEST_KEY:
-        names, pair = np.unique(pair, return_inverse=True)
-    pair *= 2 * relations
-    pair += 2 * relation.astype(np.int64)
-    pair += head > tail
-    pair.sort()
-    pair, token = np.divmod(pair, 2 * relations)
-    first = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]])[: len(pair)])
-    size = np.diff(np.append(first, len(pair)))
-    pair_of_group = pair[first] if names is None else names[pair[first]]
-    loop = pair_of_group // max(entities, 1) == pair_of_group % max(entities, 1)
-    return _kept(token, size, loop, kept=(size > 1) | loop)
+        names, keys = np.unique(keys, return_inverse=True)
+    keys *= 2 * relations
+    keys += 2 * relation.astype(np.int64)
+    keys += head > tail
+    keys.sort()
+    pair = keys // max(2 * relations, 1)
+    again = pair[1:] == pair[:-1]
+    kept = np.zeros(len(pair), dtype=bool)
+    kept[1:] |= again
+    kept[:-1] |= again
+    if (head == tail).any():
+        kept |= _is_loop(pair, names, entities)
+    pair, token = pair[kept], keys[kept] % max(2 * relations, 1)
+    return _grouped(pair, token, _is_loop(pair, names, entities))
 
 
-def _kept(
-    token: NDArray[np.int64],
-    size: NDArray[np.int64],
-    loop: NDArray[np.bool_],
-    *,
-    kept: NDArray[np.bool_],
-) -> _Facts:
-    """The facts of the groups that are `kept`, with their groups' starts counted anew."""
-    token = token[np.repeat(kept, size)]
-    size = size[kept]
-    start = np.cumsum(size) - size
+def _is_loop(pair: NDArray[np.int64], names: NDArray[np.int64] | None, entities: int) -> NDArray[np.bool_]:
+    low, high = np.divmod(pair if names is None else names[pair], max(entities, 1))
+    return np.asarray(low == high)
+
+
+def _grouped(pair: NDArray[np.int64], token: NDArray[np.int64], loop: NDArray[np.bool_]) -> _Facts:
+    """Facts sorted by pair, with their pair's start and size; a token is a relation and a direction."""
+    start = np.flatnonzero(np.diff(pair, prepend=-1))
+    size = np.diff(start, append=len(pair))
     return _Facts(
         relation=token >> 1,
         backward=(token & 1).astype(bool),
-        loop=np.repeat(loop[kept], size),
+        loop=loop,
         start=np.repeat(start, size),
         size=np.repeat(size, size),
     )

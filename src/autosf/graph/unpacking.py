@@ -111,7 +111,7 @@ def _zip_kind(member: zipfile.ZipInfo) -> str:
 def _refuse_unsafe(archive: Path, path: str, kind: str) -> None:
     """Refuse what could write outside the folder, under the rules of any system."""
     posix, windows = PurePosixPath(path), PureWindowsPath(path)
-    outside = posix.is_absolute() or windows.drive or windows.root or ".." in (*posix.parts, *windows.parts)
+    outside = windows.drive or windows.root or ".." in (*posix.parts, *windows.parts)
     if outside or "\0" in path:
         raise UserError(
             f"{archive.name}: expected paths inside the archive, found {quoted(path)}; nothing was unpacked"

@@ -213,7 +213,7 @@ def get(name: str, folder: Path | None, as_json: bool) -> None:
     found = None if folder else at_hand(known.name, search_path=search_path(os.environ))
     if found is None:
         target = (folder or cache_folder(os.environ)) / known.name
-        with _Bars() as bars:
+        with DownloadBars() as bars:
             found = get_graph(known, target, report=bars.report, pause=time.sleep)
     result = known_record(known, found)
 
@@ -223,7 +223,7 @@ def get(name: str, folder: Path | None, as_json: bool) -> None:
     answer(result, as_json, for_people)
 
 
-class _Bars:
+class DownloadBars:
     """Progress bars on stderr, one for each address; owns the live display while it is open."""
 
     def __init__(self) -> None:
@@ -235,7 +235,7 @@ class _Bars:
         )
         self._tasks: dict[str, Any] = {}
 
-    def __enter__(self) -> _Bars:
+    def __enter__(self) -> DownloadBars:
         self._bars.start()
         return self
 
