@@ -1,3 +1,33 @@
 """AutoSF: finds the bilinear scoring function that suits a knowledge graph (Zhang et al., ICDE 2020)."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autosf.app.graphs import graph_of as read_graph
+    from autosf.app.predicting import load
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "load", "read_graph"]
+
+# What a program calls, with the place of each: `import autosf` itself loads none of the heavy packages.
+_DOORS = {
+    "load": ("autosf.app.predicting", "load"),
+    "read_graph": ("autosf.app.graphs", "graph_of"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The front door of that name, imported when it is first asked for."""
+    if name not in _DOORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _DOORS[name]
+    found = getattr(import_module(module), attribute)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_DOORS})

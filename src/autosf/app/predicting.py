@@ -1,0 +1,310 @@
+"""A trained model to be asked: by label, with a frame as the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from autosf.embedding.answering import Hidden, best_heads, best_relations, best_tails, nearest
+from autosf.embedding.model_folder import load_model, save_model
+from autosf.embedding.new_facts import new_facts
+from autosf.embedding.trained_model import with_graph
+from autosf.errors import UserError, did_you_mean, quoted
+from autosf.graph.frames import table_of
+from autosf.graph.known_answers import KnownAnswers, known_answers, tail_queries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from autosf.algebra.structure import Structure
+    from autosf.embedding.answering import Best
+    from autosf.embedding.model import Model
+    from autosf.embedding.new_facts import Block
+    from autosf.embedding.trained_model import TrainedModel
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+
+KNOWN = ("mark", "hide")
+ROLES = ("head", "relation", "tail")
+TRIPLES_AT_ONCE = 1 << 16
+
+
+def load(path: Path | str, *, graph: object = None, device: str = "cpu") -> AskableModel:
+    """The model of a folder, ready to be asked. `graph` stands in for triples that the folder leaves out."""
+    trained = load_model(path, device=device)
+    if graph is not None:
+        trained = with_graph(trained, _graph_given(graph))
+    return AskableModel(trained)
+
+
+def _graph_given(graph: object) -> KnowledgeGraph:
+    from autosf.app.graphs import graph_of
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.graph.reading import read_graph
+
+    if isinstance(graph, KnowledgeGraph):
+        return graph
+    return graph_of(graph) if isinstance(graph, str) else read_graph(graph)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskableModel:
+    """Questions to a trained model. Answers are polars frames, best first, equal scores in label order.
+
+    `known` is "mark", a column says which answers are in the graph already, or "hide", they are left out.
+    A folder without triples leaves the column empty. Labels that the model does not have are answered with
+    the nearest it has.
+    """
+
+    trained: TrainedModel
+    _kept: dict[str, KnownAnswers] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def model(self) -> Model:
+        return self.trained.model
+
+    @property
+    def structure(self) -> Structure:
+        return self.trained.model.structure
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """How the model came to be: graph, settings, metrics, seed, versions."""
+        return self.trained.facts
+
+    @property
+    def graph(self) -> KnowledgeGraph | None:
+        """The graph whose triples are known; None if the model was saved without."""
+        return self.trained.graph
+
+    def known_answers(self) -> KnownAnswers:
+        """The known answers of the graph, all splits together; made when first needed."""
+        if "known" not in self._kept:
+            self._kept["known"] = known_answers(needed_graph(self.trained))
+        return self._kept["known"]
+
+    def predict_tails(self, head: str, relation: str, top: int = 10, known: str = "mark") -> pl.DataFrame:
+        """The best answers of (head, relation, ?): columns entity, score, known."""
+        asked = {"head": [head], "relation": [relation]}
+        return self.predict_many(asked, top, known).drop("head", "relation")
+
+    def predict_heads(self, relation: str, tail: str, top: int = 10, known: str = "mark") -> pl.DataFrame:
+        """The best answers of (?, relation, tail): columns entity, score, known."""
+        asked = {"relation": [relation], "tail": [tail]}
+        return self.predict_many(asked, top, known).drop("relation", "tail")
+
+    def predict_relations(self, head: str, tail: str, top: int = 10, known: str = "mark") -> pl.DataFrame:
+        """The best answers of (head, ?, tail): columns relation, score, known."""
+        return self.predict_many({"head": [head], "tail": [tail]}, top, known).drop("head", "tail")
+
+    def predict_many(
+        self, queries: pl.DataFrame | Mapping[str, Sequence[str]], top: int = 10, known: str = "mark"
+    ) -> pl.DataFrame:
+        """The best answers of many queries, which have two of the columns head, relation and tail.
+
+        Comes back: the two columns, the answer as entity or relation, score and known; queries in their order.
+        """
+        _refuse_options(top, known)
+        frame = pl.DataFrame(queries)
+        given = _two_roles(frame.columns)
+        ids = [self._encoded(frame[role], role) for role in given]
+        absent = next(role for role in ROLES if role not in given)
+        hidden = _hidden(self, absent, ids) if known == "hide" else None
+        answers = BEST[absent](self.model, *self._on_device(*ids), top, hidden)
+        vocabulary = self.trained.relations if absent == "relation" else self.trained.entities
+        return pl.DataFrame(
+            {
+                **{role: frame[role].gather(answers.query) for role in given},
+                "relation" if absent == "relation" else "entity": vocabulary.labels.gather(answers.candidate),
+                "score": answers.score,
+                "known": self._are_known(_filled(absent, ids, answers)),
+            }
+        )
+
+    def score(self, triples: object) -> pl.DataFrame:
+        """The triples with score and known; given as a frame, an array or a list of (head, relation, tail).
+
+        With reciprocal relations the score is the mean of both directions.
+        """
+        columns = table_of(triples, "triples").columns
+        ids = np.stack(
+            [self._encoded(column, role) for column, role in zip(columns, ROLES, strict=True)], axis=1
+        )
+        labelled = {role: column.alias(role) for role, column in zip(ROLES, columns, strict=True)}
+        return pl.DataFrame({**labelled, "score": self._scores(ids), "known": self._are_known(ids)})
+
+    def neighbours(self, entity: str, top: int = 10) -> pl.DataFrame:
+        """The entities with the most similar embeddings, by cosine: columns entity, similarity."""
+        _refuse_options(top)
+        place = self.trained.entities.id(entity)
+        found = nearest(self.model.entities, place, top)
+        labels = self.trained.entities.labels.gather(found.candidate)
+        return pl.DataFrame({"entity": labels, "similarity": found.score})
+
+    def new_facts(
+        self,
+        top: int = 1000,
+        relations: Sequence[str] | None = None,
+        *,
+        pairs: str = "seen",
+        each: int | None = None,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> pl.DataFrame:
+        """The best triples that the graph does not have: columns head, relation, tail, score.
+
+        `pairs` are the (head, relation) to look at: "seen" in train, or "all", which takes as many passes over
+        the entities as there are entities and relations. `relations` narrows them. `each` is the most facts
+        from one pair: scores of different pairs are only roughly comparable, and a few pairs with many answers
+        may fill the list.
+        """
+        _refuse_options(top, each=each)
+        wanted = range(len(self.trained.relations))
+        chosen = sorted(set(self.trained.relations.ids(relations))) if relations is not None else wanted
+        tails = self.known_answers().tails
+        found = new_facts(
+            self.model,
+            self._pairs(pairs, np.array(chosen, np.int32)),
+            tails,
+            top,
+            each=each,
+            progress=progress,
+        )
+        vocabularies = (self.trained.entities, self.trained.relations, self.trained.entities)
+        columns = {
+            role: vocabulary.labels.gather(np.ascontiguousarray(found.triples[:, side]))
+            for side, (role, vocabulary) in enumerate(zip(ROLES, vocabularies, strict=True))
+        }
+        return pl.DataFrame({**columns, "score": found.scores})
+
+    def save(self, folder: Path | str, *, with_triples: bool = True) -> Path:
+        """Write the model folder, whole or not at all; its path comes back."""
+        return save_model(folder, self.trained, with_triples=with_triples)
+
+    def _encoded(self, labels: pl.Series, role: str) -> NDArray[np.int32]:
+        vocabulary = self.trained.relations if role == "relation" else self.trained.entities
+        if labels.dtype != pl.String or labels.null_count():
+            raise UserError(
+                f"{role}: expected labels, found {quoted(labels.dtype)} with {labels.null_count()} nulls"
+            )
+        return vocabulary.encode(labels)
+
+    def _pairs(self, pairs: str, relations: NDArray[np.int32]) -> Iterator[Block]:
+        """The (head, relation) that are looked at, in blocks."""
+        graph, entities = needed_graph(self.trained), len(self.trained.entities)
+        if pairs == "seen":
+            queries = tail_queries(graph.train, entities=entities, relations=len(graph.relations))
+            kept = np.isin(queries.relations, relations)
+            yield queries.entities[kept], queries.relations[kept]
+        elif pairs == "all":
+            for relation in relations:
+                yield np.arange(entities, dtype=np.int32), np.full(entities, relation, np.int32)
+        else:
+            raise UserError(f'pairs: expected "seen" or "all", found {quoted(pairs)}')
+
+    def _scores(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+        parts = [np.empty(0)]
+        for start in range(0, len(ids), TRIPLES_AT_ONCE):
+            with torch.no_grad():
+                scores = self.model.score(*self._on_device(*ids[start : start + TRIPLES_AT_ONCE].T))
+            parts.append(scores.double().cpu().numpy())
+        return np.concatenate(parts)
+
+    def _on_device(self, *columns: NDArray[np.int32]) -> list[Tensor]:
+        """Columns of ids as tensors where the model is."""
+        device = self.model.entities.device
+        return [torch.from_numpy(column.astype(np.int64)).to(device) for column in columns]
+
+    def _are_known(self, ids: NDArray[np.int32]) -> pl.Series:
+        """Whether each triple is in the graph; all null without a graph."""
+        if self.graph is None:
+            return pl.Series([None] * len(ids), dtype=pl.Boolean)
+        answers = self.known_answers().tails
+        starts, ends = answers.slices(entities=ids[:, 0], relations=ids[:, 1])
+        places = _lower_bounds(answers.answers, starts, ends, ids[:, 2])
+        inside = places < ends
+        found = np.zeros(len(ids), dtype=bool)
+        found[inside] = answers.answers[places[inside]] == ids[inside, 2]
+        return pl.Series(found)
+
+
+BEST: dict[str, Callable[..., Best]] = {"head": best_heads, "relation": best_relations, "tail": best_tails}
+
+
+def needed_graph(trained: TrainedModel) -> KnowledgeGraph:
+    """The graph with the known triples; a model without says what to do."""
+    if trained.graph is None:
+        raise UserError(
+            "model: saved without its triples, so that known answers cannot be told; give its graph"
+        )
+    return trained.graph
+
+
+def _hidden(asked: AskableModel, absent: str, ids: list[NDArray[np.int32]]) -> Hidden:
+    """The known answers of queries."""
+    known, (first, second) = asked.known_answers(), ids
+    if absent == "tail":
+        return Hidden(*known.tail_slices(first, second), known.tails.answers)
+    if absent == "head":
+        return Hidden(*known.head_slices(first, second), known.heads.answers)
+    return _hidden_relations(asked, heads=first, tails=second)
+
+
+def _hidden_relations(asked: AskableModel, *, heads: NDArray[np.int32], tails: NDArray[np.int32]) -> Hidden:
+    """The known relations between each pair of entities: each relation is tried, as nothing is sorted by pair."""
+    relations = np.arange(asked.model.relation_count)
+    kept = [np.empty(0, np.int32)]
+    for head, tail in zip(heads, tails, strict=True):
+        tried = [np.full_like(relations, head), relations, np.full_like(relations, tail)]
+        is_known = asked._are_known(np.stack(tried, axis=1).astype(np.int32))
+        kept.append(np.flatnonzero(is_known.to_numpy()).astype(np.int32))
+    ends = np.cumsum([len(part) for part in kept], dtype=np.int64)
+    return Hidden(starts=ends[:-1], ends=ends[1:], answers=np.concatenate(kept))
+
+
+def _filled(absent: str, ids: list[NDArray[np.int32]], answers: Best) -> NDArray[np.int32]:
+    """Queries with their answers put in: triples of ids. [m, 3]"""
+    first, second = (column[answers.query] for column in ids)
+    columns = [first, second]
+    columns.insert(ROLES.index(absent), answers.candidate.astype(np.int32))
+    return np.stack(columns, axis=1)
+
+
+def _lower_bounds(
+    values: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64], wanted: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """In each ascending row `values[start:end]` the first place that is not below `wanted`; `end` if none is."""
+    low, high = starts.copy(), ends.copy()
+    while (low < high).any():
+        middle = (low + high) // 2
+        open_ = low < high
+        below = np.zeros(len(low), dtype=bool)
+        below[open_] = values[middle[open_]] < wanted[open_]
+        low = np.where(open_ & below, middle + 1, low)
+        high = np.where(open_ & ~below, middle, high)
+    return low
+
+
+def _two_roles(columns: Sequence[str]) -> list[str]:
+    given = [role for role in ROLES if role in columns]
+    if len(given) != 2 or len(columns) != 2:
+        raise UserError(
+            f"queries: expected two of the columns head, relation, tail, found {quoted(', '.join(columns))}"
+        )
+    return given
+
+
+def _refuse_options(top: int, known: str = "mark", each: int | None = None) -> None:
+    for name, value in (("top", top), ("each", each)):
+        if value is not None and value < 1:
+            raise UserError(f"{name}: expected a number from 1, found {value}")
+    if known not in KNOWN:
+        raise UserError(
+            f'known: expected "mark" or "hide", found {quoted(known)}{did_you_mean(known, KNOWN)}'
+        )

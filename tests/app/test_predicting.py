@@ -1,0 +1,264 @@
+"""Answers are those of plain sorting, in the same order, however the work is cut."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import autosf
+from autosf.app.predicting import AskableModel, load
+from autosf.embedding.answering import best
+from autosf.embedding.model_folder import save_model
+from autosf.embedding.new_facts import fact_query, new_facts
+from autosf.errors import UserError
+from autosf.graph.known_answers import known_answers
+from random_models import STRANGE_LABELS, random_graph, random_model
+from strategies import structures
+
+
+@st.composite
+def askable(draw: st.DrawFn) -> AskableModel:
+    """A random model whose scores are whole numbers: exact, and full of ties."""
+    seed = draw(st.integers(0, 10_000))
+    graph = random_graph(seed, entities=draw(st.integers(2, 15)), relations=draw(st.integers(1, 5)))
+    structure, reciprocal = draw(structures()), draw(st.booleans())
+    model = random_model(
+        graph, seed, structure=structure, reciprocal=reciprocal, dimension=4, whole_numbers=True
+    )
+    return AskableModel(model)
+
+
+def all_triples(asked: AskableModel) -> set[tuple[str, str, str]]:
+    return {row for split, _ in asked.graph.splits() for row in zip(*asked.graph.columns(split), strict=True)}
+
+
+def plainly(
+    labels: pl.Series, scores: list[float], is_known: list[bool], top: int, hide: bool
+) -> list[tuple]:
+    """Sort all candidates by score, then label order; leave the known ones out or not; cut."""
+    rows = sorted(range(len(labels)), key=lambda place: (-scores[place], place))
+    return [(labels[i], scores[i], is_known[i]) for i in rows if not (hide and is_known[i])][:top]
+
+
+@given(askable(), st.integers(1, 20), st.booleans(), st.data())
+def test_tails_heads_and_relations_are_those_of_plain_sorting(asked, top, hide, data):
+    entities, relations = asked.trained.entities.labels, asked.trained.relations.labels
+    h, t = (data.draw(st.integers(0, len(entities) - 1)) for _ in range(2))
+    r = data.draw(st.integers(0, len(relations) - 1))
+    head, relation, tail = entities[h], relations[r], entities[t]
+    model, facts, known = asked.model, all_triples(asked), "hide" if hide else "mark"
+    ids = torch.tensor
+
+    scores = (model.entities @ model.tail_query(ids([h]), ids([r]))[0]).tolist()
+    expected = plainly(entities, scores, [(head, relation, x) in facts for x in entities], top, hide)
+    assert asked.predict_tails(head, relation, top, known).rows() == expected
+
+    scores = (model.entities @ model.head_query(ids([r]), ids([t]))[0]).tolist()
+    expected = plainly(entities, scores, [(x, relation, tail) in facts for x in entities], top, hide)
+    assert asked.predict_heads(relation, tail, top, known).rows() == expected
+
+    scores = [model.score(ids([h]), ids([x]), ids([t])).item() for x in range(len(relations))]
+    expected = plainly(relations, scores, [(head, x, tail) in facts for x in relations], top, hide)
+    assert asked.predict_relations(head, tail, top, known).rows() == expected
+
+
+@given(askable(), st.integers(1, 50), st.booleans(), st.sampled_from([None, 1, 3]), st.integers(1, 200))
+def test_new_facts_are_those_of_plain_sorting_however_the_stream_is_cut(
+    asked, top, everywhere, each, at_once
+):
+    facts, graph, model = all_triples(asked), asked.graph, asked.model
+    entities, relations = graph.entities.labels.to_list(), graph.relations.labels.to_list()
+    seen = {(h, r) for h, r, _ in graph.train.tolist()}
+    pairs = [
+        (h, r) for h in range(len(entities)) for r in range(len(relations)) if everywhere or (h, r) in seen
+    ]
+    expected = []
+    for h, r in pairs:
+        tails = torch.arange(len(entities))
+        scores = model.score(torch.full_like(tails, h), torch.full_like(tails, r), tails).tolist()
+        rows = [(entities[h], relations[r], entities[t], scores[t]) for t in range(len(entities))]
+        unknown = [row for row in rows if row[:3] not in facts]
+        expected += sorted(unknown, key=lambda row: -row[3])[:each]
+
+    def order(row):
+        return -row[3], entities.index(row[0]), relations.index(row[1]), entities.index(row[2])
+
+    expected = sorted(expected, key=order)[:top]
+    found = asked.new_facts(top, pairs="all" if everywhere else "seen", each=each)
+    assert found.rows() == expected
+    blocks = [(np.array([h], np.int32), np.array([r], np.int32)) for h, r in pairs]
+    cut = new_facts(model, blocks, known_answers(graph).tails, top, each=each, scores_at_once=at_once)
+    assert cut.scores.tolist() == [row[3] for row in expected]
+
+
+@given(askable())
+def test_a_fact_query_scores_as_the_model_does(asked):
+    model = asked.model
+    heads, relations, tails = (torch.tensor(column) for column in asked.graph.train.T.astype(np.int64))
+    found = (fact_query(model, heads, relations) * model.entities[tails]).sum(-1)
+    assert torch.equal(found, model.score(heads, relations, tails))
+
+
+@given(st.integers(0, 999), st.integers(1, 12), st.integers(1, 40))
+def test_chunks_do_not_change_the_best(seed, top, at_once):
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randint(-2, 3, (9, 4), generator=generator).float()
+    asked = torch.randint(-2, 3, (7, 4), generator=generator).float()
+    whole = best(lambda i, j: asked[i:j], 7, rows, top)
+    parts = best(lambda i, j: asked[i:j], 7, rows, top, scores_at_once=at_once)
+    for left, right in (
+        (whole.query, parts.query),
+        (whole.candidate, parts.candidate),
+        (whole.score, parts.score),
+    ):
+        assert left.tolist() == right.tolist()
+
+
+def test_scores_that_are_not_numbers_are_never_answers():
+    rows = torch.tensor([[1.0], [float("nan")], [2.0]])
+    found = best(lambda i, j: torch.ones(1, 1), 1, rows, 3)
+    assert found.candidate.tolist() == [2, 0]
+
+
+@pytest.fixture
+def asked() -> AskableModel:
+    return AskableModel(random_model(random_graph(), dimension=16))
+
+
+def test_many_queries_answer_as_one_by_one(asked):
+    queries = {"relation": ["r0", "r3", "r0"], "tail": ["e4", "e1", "e4"]}
+    many = asked.predict_many(queries, 3)
+    assert many.columns == ["relation", "tail", "entity", "score", "known"]
+    parts = [asked.predict_heads(r, t, 3) for r, t in zip(*queries.values(), strict=True)]
+    assert many["entity"].to_list() == pl.concat(parts)["entity"].to_list()
+    none = pl.DataFrame(schema={"relation": pl.String, "tail": pl.String})
+    assert asked.predict_many(none).schema == many.schema
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 99), st.booleans())
+def test_scores_are_the_models_and_known_triples_are_marked(seed, reciprocal):
+    graph = random_graph(seed)
+    asked = AskableModel(random_model(graph, seed, reciprocal=reciprocal))
+    h, r, t = (torch.from_numpy(column.astype(np.int64)) for column in graph.test.T)
+    frame = pl.DataFrame(dict(zip(("head", "relation", "tail"), graph.columns("test"), strict=True)))
+    found = asked.score(frame)
+    assert found.columns == ["head", "relation", "tail", "score", "known"]
+    assert np.allclose(found["score"], asked.model.score(h, r, t))
+    assert found["known"].all()
+    facts = all_triples(asked)
+    others = [(a, "r1", b) for a in graph.entities.labels for b in graph.entities.labels]
+    assert asked.score(others)["known"].to_list() == [row in facts for row in others]
+
+
+def test_neighbours_are_the_most_similar_others(asked):
+    found = asked.neighbours("e3", 4)
+    place = asked.trained.entities.id("e3")
+    cosine = torch.nn.functional.cosine_similarity(asked.model.entities, asked.model.entities[place], dim=1)
+    cosine[place] = -2
+    order = cosine.argsort(descending=True)[:4]
+    assert found.columns == ["entity", "similarity"]
+    assert found["entity"].to_list() == [asked.trained.entities.label(i) for i in order]
+    assert np.allclose(found["similarity"], cosine[order])
+
+
+def test_an_entity_without_length_has_neighbours(asked):
+    asked.model.entities[0] = 0
+    assert asked.neighbours(asked.trained.entities.label(0), 50)["similarity"].abs().max() == 0
+
+
+def test_new_facts_of_some_relations_only(asked):
+    found = asked.new_facts(5, ["r2"])
+    assert found["relation"].unique().to_list() == ["r2"]
+    assert len(asked.new_facts(10**6, pairs="all")) == 20 * 4 * 20 - len(all_triples(asked))
+    done = []
+    asked.new_facts(5, progress=done.append)
+    assert sum(done) == len(np.unique(asked.graph.train[:, :2], axis=0))
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda m: m.predict_tails("e33", "r1"), 'unknown entity "e33"; did you mean'),
+        (lambda m: m.predict_tails("e3", "R1"), 'unknown relation "R1"; did you mean "r1"'),
+        (lambda m: m.predict_tails("e3", "r1", top=0), "top: expected a number from 1, found 0"),
+        (lambda m: m.predict_tails("e3", "r1", known="hid"), 'did you mean "hide"'),
+        (lambda m: m.predict_many({"head": ["e3"]}), "expected two of the columns"),
+        (lambda m: m.predict_many({"head": [3], "tail": [4]}), "head: expected labels"),
+        (lambda m: m.neighbours("nobody"), 'unknown entity "nobody"'),
+        (lambda m: m.new_facts(relations=["nope"]), 'unknown relation "nope"'),
+        (lambda m: m.new_facts(pairs="some"), 'pairs: expected "seen" or "all", found "some"'),
+        (lambda m: m.new_facts(each=0), "each: expected a number from 1, found 0"),
+        (lambda m: m.score([("e1", "r1")]), "expected"),
+        (lambda m: m.score([("e1", "r1", "nobody")]), 'unknown entity "nobody"'),
+    ],
+)
+def test_mistakes_are_told_in_one_line(asked, ask, words):
+    with pytest.raises(UserError) as caught:
+        ask(asked)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_without_its_triples_answers_but_knows_nothing(tmp_path, asked):
+    folder = asked.save(tmp_path / "model", with_triples=False)
+    bare = autosf.load(folder)
+    assert bare.predict_tails("e3", "r1")["known"].null_count() == 10
+    for ask in (lambda: bare.predict_tails("e3", "r1", known="hide"), bare.new_facts):
+        with pytest.raises(UserError, match="saved without its triples"):
+            ask()
+    whole = autosf.load(folder, graph=random_graph())
+    assert whole.new_facts(5).equals(asked.new_facts(5))
+
+
+def test_a_loaded_model_answers_as_the_saved_one_also_with_gradients(tmp_path, asked):
+    asked.model.entities.requires_grad_()
+    asked.model.relations.requires_grad_()
+    loaded = load(save_model(tmp_path / "model", asked.trained))
+    assert loaded.predict_tails("e3", "r1").equals(asked.predict_tails("e3", "r1"))
+    assert loaded.predict_relations("e3", "e4").equals(asked.predict_relations("e3", "e4"))
+    assert loaded.neighbours("e3").equals(asked.neighbours("e3"))
+    assert loaded.score([("e3", "r1", "e4")]).equals(asked.score([("e3", "r1", "e4")]))
+    assert loaded.new_facts(9, each=2).equals(asked.new_facts(9, each=2))
+    assert loaded.structure == asked.structure
+    assert loaded.facts == asked.facts
+
+
+@pytest.mark.parametrize("label", STRANGE_LABELS, ids=ascii)
+def test_any_label_can_be_asked_about(label):
+    graph = random_graph(labels=STRANGE_LABELS, entities=20, relations=len(STRANGE_LABELS), triples=200)
+    asked = AskableModel(random_model(graph))
+    assert len(asked.predict_tails(label, label)) == 10
+    assert label in asked.predict_heads(label, label, top=20)["entity"]
+    assert label not in asked.neighbours(label, top=20)["entity"]
+
+
+def test_double_precision_models_are_asked_in_double(asked):
+    model = replace(
+        asked.model, entities=asked.model.entities.double(), relations=asked.model.relations.double()
+    )
+    double = AskableModel(replace(asked.trained, model=model))
+    assert (
+        double.new_facts(5)
+        .select("head", "relation", "tail")
+        .equals(asked.new_facts(5).select("head", "relation", "tail"))
+    )
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = "import sys, autosf; print([m for m in ('torch', 'polars', 'numpy', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_front_doors_are_listed_and_others_are_refused():
+    assert {"load", "read_graph"} <= set(dir(autosf))
+    assert callable(autosf.read_graph)
+    with pytest.raises(AttributeError, match="no attribute 'laod'"):
+        autosf.laod  # noqa: B018
