@@ -14,6 +14,7 @@ import click
 from autosf import __version__
 from autosf.app.commands.data import data
 from autosf.app.commands.structures import demo, show, space
+from autosf.app.commands.training import train
 from autosf.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def autosf(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (demo, show, space, data):
+for command in (demo, train, show, space, data):
     autosf.add_command(command)
 
 

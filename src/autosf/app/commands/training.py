@@ -1,0 +1,128 @@
+"""`autosf train`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autosf.app.answer import answer, console, json_option
+
+if TYPE_CHECKING:
+    from autosf.embedding.training import State
+
+SETTING = {  # the settings with an option of their own; all others are given by --set
+    "dimension": int,
+    "epochs": int,
+    "batch_size": int,
+    "learning_rate": float,
+}
+
+
+@click.command(epilog="Example: autosf train umls --structure simple --epochs 20 --out umls-simple")
+@click.argument("graph")
+@click.option("--structure", default="complex", show_default=True, help="A name of the zoo, or JSON rows.")
+@click.option("--dimension", type=int, help="Width of an embedding.")
+@click.option("--epochs", type=int, help="How often to go through the graph.")
+@click.option("--batch-size", type=int, help="Queries in a step.")
+@click.option("--learning-rate", type=float, help="Size of a step.")
+@click.option(
+    "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any other setting; may be repeated."
+)
+@click.option("--settings", type=click.Path(path_type=Path), help="A TOML file of settings.")
+@click.option("--seed", default=0, show_default=True, help="Another seed, another start and order.")
+@click.option("--out", type=click.Path(path_type=Path), help="Model folder. [default: GRAPH-STRUCTURE]")
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda", "mps"]),
+    default="auto",
+    show_default=True,
+    help="Where.",
+)
+@click.option("--threads", type=int, help="Threads of the CPU to use. [default: all]")
+@click.option("--resume", is_flag=True, help="Go on where an interrupted training stopped.")
+@json_option
+def train(
+    graph: str,
+    structure: str,
+    pairs: tuple[str, ...],
+    settings: Path | None,
+    seed: int,
+    out: Path | None,
+    device: str,
+    threads: int | None,
+    resume: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Train a scoring function on GRAPH and save the model.
+
+    Settings come from the graph's preset, then from --settings, --set and the options. Ctrl-C keeps a
+    checkpoint; the same command with --resume goes on to the same weights as if it had not been stopped.
+    """
+    import torch
+
+    from autosf.algebra.zoo import plain, structure_from
+    from autosf.app.graphs import graph_of
+    from autosf.app.training import Job, device_of, gathered_settings, run_training
+
+    if threads:
+        torch.set_num_threads(threads)
+    wanted = structure_from(structure)
+    read = graph_of(graph)
+    for warning in read.warnings:
+        click.echo(f"autosf: {warning}", err=True)
+    chosen = gathered_settings(read.name, settings, pairs, given)
+    folder = out or Path(f"{plain(read.name)}-{plain(structure) if structure[0] != '[' else 'structure'}")
+    job = Job(read, wanted, chosen, seed, device_of(device), folder)
+    with EpochBar(chosen.epochs) as bar:
+        result = run_training(job, resume, bar.report, "autosf " + shlex.join(sys.argv[1:]))
+    answer(result, as_json, lambda: told(result))
+
+
+def told(result: dict[str, Any]) -> str:
+    """The result in two sentences."""
+    valid = result["valid"]
+    quality = f"validation MRR {valid['mrr']:.4f}, hits@10 {valid['hits_at_10']:.4f}; " if valid else ""
+    ending = {"no better": ", as it no longer improved", "diverged": ", as the loss was no longer finite"}
+    ask = f"autosf predict {shlex.quote(result['model'])} --head ... --relation ..."
+    return (
+        f"{quality}{result['epochs']} epochs in {result['train_seconds']:.1f} s{ending.get(result['ending'], '')}"
+        f" (best: epoch {result['best_epoch']})\n"
+        f"model: {result['model']}      ask it: {ask}"
+    )
+
+
+class EpochBar:
+    """A bar on stderr with loss, validation MRR and time left; silent where stderr is no terminal."""
+
+    def __init__(self, epochs: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        out = console(stderr=True)
+        self._bar = Progress(
+            TextColumn("training"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("loss {task.fields[loss]}"),
+            TextColumn("valid MRR {task.fields[mrr]}"),
+            TimeRemainingColumn(),
+            console=out,
+            disable=not out.is_terminal,
+        )
+        self._task = self._bar.add_task("training", total=epochs, loss="-", mrr="-")
+
+    def __enter__(self) -> EpochBar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def report(self, state: State) -> None:
+        best = state.best
+        mrr = f"{best.valid_mrr:.4f}" if best and best.valid_mrr is not None else "-"
+        self._bar.update(self._task, completed=state.epochs, loss=f"{state.curve[-1].loss:.4f}", mrr=mrr)

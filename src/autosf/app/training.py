@@ -1,0 +1,177 @@
+"""`autosf train` from graph to model folder: settings gathered, progress shown, checkpoints kept."""
+
+from __future__ import annotations
+
+import platform
+import time
+import tomllib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from autosf import __version__
+from autosf.embedding.checkpoints import identity, load_checkpoint, save_checkpoint
+from autosf.embedding.model_folder import save_model
+from autosf.embedding.presets import preset
+from autosf.embedding.trained_model import TrainedModel
+from autosf.embedding.training import State, Trained, train
+from autosf.errors import UserError, quoted
+from autosf.evaluation.metrics import summarise
+from autosf.evaluation.ranking import rank
+from autosf.graph.known_answers import known_answers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from autosf.algebra.structure import Structure
+    from autosf.embedding.model import Model
+    from autosf.embedding.settings import TrainingSettings
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+
+CHECKPOINT_SECONDS = 20  # between two checkpoints, so that writing them costs little
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be trained, and where it goes."""
+
+    graph: KnowledgeGraph
+    structure: Structure
+    settings: TrainingSettings
+    seed: int
+    device: str
+    out: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.out.with_name(self.out.name + ".checkpoint")
+
+    @property
+    def who(self) -> dict[str, Any]:
+        return identity(self.graph.digest, str(self.structure), self.settings.as_dict(), self.seed)
+
+
+def gathered_settings(
+    graph_name: str, file: Path | None, pairs: Sequence[str], given: Mapping[str, Any]
+) -> TrainingSettings:
+    """A value given by the user wins over the file, the file over the preset."""
+    settings = preset(graph_name)
+    if file is not None:
+        settings = settings.changed(settings_in(file))
+    settings = settings.changed(dict(parsed_pair(pair) for pair in pairs))
+    return settings.changed({name: value for name, value in given.items() if value is not None})
+
+
+def settings_in(file: Path) -> dict[str, Any]:
+    """The settings of a TOML file."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{quoted(file)}: cannot be read ({error})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{quoted(file)}: expected TOML such as learning_rate = 0.1 ({error})") from None
+
+
+def parsed_pair(pair: str) -> tuple[str, Any]:
+    """A setting given as name=value, with the value's own type."""
+    name, equals, value = pair.partition("=")
+    if not equals:
+        raise UserError(f"--set: expected name=value, found {quoted(pair)}")
+    try:
+        return name.strip(), tomllib.loads(f"x = {value.strip()}")["x"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value.strip()
+
+
+def device_of(wish: str) -> str:
+    """The device to train on; `auto` takes the best there is."""
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if wish == "auto":
+        return next(name for name in ("cuda", "mps", "cpu") if there[name])
+    if not there[wish]:
+        raise UserError(f"device: {wish} is not available here; use cpu, or auto")
+    return wish
+
+
+def run_training(job: Job, resume: bool, report: Callable[[State], None], command: str) -> dict[str, Any]:
+    """Train, save the model folder and tell the result; an interrupted one leaves its checkpoint."""
+    started = time.perf_counter()
+    state = starting_state(job, resume)
+    known = known_answers(job.graph)
+    last_saved = time.monotonic()
+
+    def watch(state: State) -> None:
+        nonlocal last_saved
+        if time.monotonic() - last_saved > CHECKPOINT_SECONDS:
+            save_checkpoint(job.checkpoint, state, job.who)
+            last_saved = time.monotonic()
+        report(state)
+
+    def validate(model: Model) -> float:
+        return summarise(rank(model, job.graph.valid, known)).mrr
+
+    trained = train(
+        job.graph,
+        job.structure,
+        job.settings,
+        seed=job.seed,
+        clock=time.perf_counter,
+        device=job.device,
+        validate=validate if len(job.graph.valid) else None,
+        watch=watch,
+        state=state,
+    )
+    if trained.ending == "interrupted":
+        save_checkpoint(job.checkpoint, trained.state, job.who)
+        raise KeyboardInterrupt
+    if trained.ending == "diverged" and not trained.state.curve:
+        raise UserError("training diverged in its first epoch: the loss is not finite; lower learning_rate")
+    valid = summarise(rank(trained.model, job.graph.valid, known)) if len(job.graph.valid) else None
+    result = {
+        "valid": asdict(valid) if valid else None,
+        "epochs": trained.state.epochs,
+        "best_epoch": trained.state.best.number if trained.state.best else trained.state.epochs,
+        "ending": trained.ending,
+        "train_seconds": trained.train_seconds,
+        "seconds": time.perf_counter() - started,
+        "settings": job.settings.as_dict(),
+        "structure": job.structure.rows,
+        "seed": job.seed,
+        "device": job.device,
+        "graph": job.graph.name,
+        "curve": [asdict(epoch) for epoch in trained.state.curve],
+        "model": str(job.out),
+    }
+    save_model(job.out, labelled(job, trained, result, command))
+    job.checkpoint.unlink(missing_ok=True)
+    return result
+
+
+def starting_state(job: Job, resume: bool) -> State | None:
+    """The checkpoint's state if there is one and it is wanted; an unwanted one is not overwritten in silence."""
+    if not job.checkpoint.exists():
+        return None
+    if not resume:
+        raise UserError(
+            f"{quoted(job.checkpoint)}: an unfinished training is there; add --resume to go on,"
+            " or delete it to start anew"
+        )
+    return load_checkpoint(job.checkpoint, job.who)
+
+
+def labelled(job: Job, trained: Trained, result: Mapping[str, Any], command: str) -> TrainedModel:
+    """The model with its labels and how it came to be."""
+    facts = {
+        "graph": {"name": job.graph.name, "digest": job.graph.digest},
+        "settings": result["settings"],
+        "seed": job.seed,
+        "metrics": {"valid": result["valid"]},
+        "curve": result["curve"],
+        "ending": result["ending"],
+        "train_seconds": result["train_seconds"],
+        "command": command,
+        "versions": {"autosf": __version__, "torch": torch.__version__, "python": platform.python_version()},
+    }
+    return TrainedModel(trained.model, job.graph.entities, job.graph.relations, facts, job.graph)

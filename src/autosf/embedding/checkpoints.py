@@ -1,0 +1,93 @@
+"""A training's state on disk: one safetensors file, written beside and renamed, so that it is whole or absent.
+
+What belongs to the state but is no tensor (the curve, and what is being trained) is JSON in the file's header.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from autosf.embedding.training import Epoch, State
+from autosf.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from torch import Tensor
+
+FREE = ("epochs", "patience", "score_megabytes")  # settings that may change when training goes on
+
+
+def identity(digest: str, structure: str, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """What must be the same for a checkpoint to be continued."""
+    fixed = {name: value for name, value in settings.items() if name not in FREE}
+    return {"graph": digest, "structure": structure, "settings": fixed, "seed": seed}
+
+
+def save_checkpoint(path: Path, state: State, who: Mapping[str, Any]) -> None:
+    """Write the state; an earlier checkpoint stays until this one is whole."""
+    header = {"who": json.dumps(who), "curve": json.dumps([asdict(epoch) for epoch in state.curve])}
+    beside = path.with_name(path.name + ".partial")
+    save_file({name: tensor.contiguous() for name, tensor in tensors(state).items()}, beside, header)
+    beside.replace(path)
+
+
+def load_checkpoint(path: Path, who: Mapping[str, Any]) -> State:
+    """The state to go on from; one of another graph, structure, setting or seed is refused."""
+    try:
+        with safe_open(path, "pt") as file:
+            header = file.metadata() or {}
+            found: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        known, curve = json.loads(header["who"]), json.loads(header["curve"])
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise UserError(
+            f"{path}: expected a checkpoint, found a damaged file; delete it to start anew"
+        ) from error
+    refuse_other(path, known, who)
+    return State(
+        entities=found["entities"],
+        relations=found["relations"],
+        entity_sums=under(found, "entity_sums."),
+        relation_sums=under(found, "relation_sums."),
+        curve=tuple(Epoch(**epoch) for epoch in curve),
+        best_entities=found.get("best_entities"),
+        best_relations=found.get("best_relations"),
+    )
+
+
+def tensors(state: State) -> dict[str, Tensor]:
+    """All tensors of a state by name; the best weights only where they differ from the last."""
+    named = {"entities": state.entities, "relations": state.relations}
+    named |= {f"entity_sums.{name}": value for name, value in state.entity_sums.items()}
+    named |= {f"relation_sums.{name}": value for name, value in state.relation_sums.items()}
+    if state.best_entities is not None and state.best_relations is not None:
+        named |= {
+            "best_entities": state.best_entities.clone(),
+            "best_relations": state.best_relations.clone(),
+        }
+    return named
+
+
+def under(found: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in found.items() if name.startswith(prefix)}
+
+
+def refuse_other(path: Path, known: Mapping[str, Any], who: Mapping[str, Any]) -> None:
+    """Name what the checkpoint was made with where it differs."""
+    for what, wanted in who.items():
+        if what == "settings":
+            changed = [name for name in wanted if known[what].get(name) != wanted[name]]
+            if changed:
+                name = changed[0]
+                raise UserError(
+                    f"{path}: the checkpoint has {name} {known[what].get(name)}, now it is {wanted[name]};"
+                    " give the same, or another --out"
+                )
+        elif known.get(what) != wanted:
+            raise UserError(f"{path}: the checkpoint is of another {what}; give the same, or another --out")
