@@ -13,8 +13,9 @@ from autosf.embedding.kernels import contract_plainly
 from autosf.embedding.multiclass import Workspace
 from autosf.embedding.queries import batch_of, batches, training_queries
 from autosf.embedding.settings import TrainingSettings
+from autosf.embedding.state import State
 from autosf.embedding.steps import multiclass_gradients
-from autosf.embedding.training import State, start, train
+from autosf.embedding.training import start, train
 from autosf.errors import UserError
 from autosf.graph.knowledge_graph import KnowledgeGraph
 
@@ -203,3 +204,29 @@ def test_no_triples_to_train_on():
     )
     with pytest.raises(UserError, match="expected triples to train on"):
         train(empty, COMPLEX, SMALL, seed=0, clock=clock())
+
+
+def test_relation_prediction_adds_the_softmax_over_relations(graph):
+    settings = replace(SMALL, regulariser="none", relation_prediction=0.5)
+    state = start(graph, settings, seed=1)
+    entities, relations = state.entities.double().requires_grad_(), state.relations.double().requires_grad_()
+    h, r, t = (torch.from_numpy(graph.train[:, side].astype(np.int64)) for side in range(3))
+    scores = contract_plainly(COMPLEX, head=entities[h], tail=entities[t]) @ relations.T
+    loss = stated_loss(graph, settings, entities, relations)
+    loss = loss + 0.5 * torch.nn.functional.cross_entropy(scores, r, reduction="sum") / (2 * len(graph.train))
+    loss.backward()
+    queries = training_queries(graph, reciprocal=False)
+    batch = batch_of(queries, np.arange(len(queries)), torch.device("cpu"))
+    batch = replace(batch, targets=replace(batch.targets, counts=batch.targets.counts.double()))
+    found = multiclass_gradients(
+        COMPLEX,
+        entities.detach(),
+        relations.detach(),
+        batch,
+        settings,
+        Workspace.of(entities.detach(), 9, 1),
+        torch.Generator(),
+    )
+    torch.testing.assert_close(found.loss, loss.detach())
+    torch.testing.assert_close(found.entities, entities.grad)
+    torch.testing.assert_close(found.relations, relations.grad)

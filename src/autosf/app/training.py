@@ -15,7 +15,7 @@ from autosf.embedding.checkpoints import identity, load_checkpoint, save_checkpo
 from autosf.embedding.model_folder import save_model
 from autosf.embedding.presets import preset
 from autosf.embedding.trained_model import TrainedModel
-from autosf.embedding.training import State, Trained, train
+from autosf.embedding.training import Trained, train
 from autosf.errors import UserError, quoted
 from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from autosf.algebra.structure import Structure
     from autosf.embedding.model import Model
     from autosf.embedding.settings import TrainingSettings
+    from autosf.embedding.state import State
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
 CHECKPOINT_SECONDS = 20  # between two checkpoints, so that writing them costs little

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from autosf.embedding.training import Epoch, State
+from autosf.embedding.state import Epoch, State
 from autosf.errors import UserError
 
 if TYPE_CHECKING:

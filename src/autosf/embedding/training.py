@@ -6,18 +6,16 @@ there is to save, and going on from it leads to the same weights as never having
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from autosf.embedding.epochs import epoch_runner
 from autosf.embedding.model import Model
-from autosf.embedding.multiclass import Workspace
-from autosf.embedding.optimisers import Optimiser
-from autosf.embedding.queries import batches, training_queries
 from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
-from autosf.embedding.steps import multiclass_gradients
+from autosf.embedding.state import State
 from autosf.errors import UserError
 
 if TYPE_CHECKING:
@@ -27,46 +25,6 @@ if TYPE_CHECKING:
 
     from autosf.algebra.structure import Structure
     from autosf.graph.knowledge_graph import KnowledgeGraph
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """What one epoch came to; `valid_mrr` where the model was validated after it."""
-
-    number: int
-    loss: float
-    seconds: float  # of training alone
-    valid_mrr: float | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """Training between two epochs: everything needed to go on."""
-
-    entities: Tensor
-    relations: Tensor
-    entity_sums: dict[str, Tensor] = field(default_factory=dict)
-    relation_sums: dict[str, Tensor] = field(default_factory=dict)
-    curve: tuple[Epoch, ...] = ()
-    best_entities: Tensor | None = None
-    best_relations: Tensor | None = None
-
-    @property
-    def epochs(self) -> int:
-        return len(self.curve)
-
-    @property
-    def best(self) -> Epoch | None:
-        """The validated epoch with the highest MRR, the first among equals."""
-        validated = [epoch for epoch in self.curve if epoch.valid_mrr is not None]
-        return max(validated, key=lambda epoch: epoch.valid_mrr or 0.0, default=None)
-
-    def stale(self) -> int:
-        """Validations since the best one."""
-        best = self.best
-        return sum(
-            e.valid_mrr is not None and best is not None and e.number > best.number for e in self.curve
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +58,7 @@ def train(
         raise UserError(f"{graph.name}: expected triples to train on, found none")
     place = torch.device(device)
     state = moved(state or start(graph, settings, seed), place)
-    run = epoch_runner(graph, structure, settings, seed, place, clock)
+    run = epoch_runner(graph, structure, settings, seed=seed, device=place, clock=clock)
     while state.epochs < settings.epochs:
         try:
             after = run(state)
@@ -126,51 +84,6 @@ def start(graph: KnowledgeGraph, settings: TrainingSettings, seed: int) -> State
     return State(drawn(len(graph.entities)), drawn(relations))
 
 
-def epoch_runner(
-    graph: KnowledgeGraph,
-    structure: Structure,
-    settings: TrainingSettings,
-    seed: int,
-    device: torch.device,
-    clock: Callable[[], float],
-) -> Callable[[State], State]:
-    """A function that trains one epoch; queries and working memory are made once."""
-    queries = training_queries(graph, settings.reciprocal)
-    work: Workspace | None = None
-
-    def run(state: State) -> State:
-        nonlocal work
-        started, number = clock(), state.epochs
-        entities = Optimiser(state.entities.clone(), settings, state.entity_sums)
-        relations = Optimiser(state.relations.clone(), settings, state.relation_sums)
-        work = work or Workspace.of(state.entities, settings.batch_size, settings.score_megabytes)
-        generator = torch.Generator(device).manual_seed(hash_of(seed, number))
-        rng = np.random.default_rng((seed, number))
-        rate = settings.learning_rate * settings.decay**number
-        total = torch.zeros((), device=device)
-        with torch.no_grad():
-            for batch in batches(queries, settings.batch_size, rng, device):
-                found = multiclass_gradients(
-                    structure, entities.matrix, relations.matrix, batch, settings, work, generator
-                )
-                entities.step(found.entities, rate)
-                relations.step(found.relations, rate)
-                if settings.unit_ball:
-                    project_to_unit_ball(entities.matrix)
-                total += found.loss * batch.triples
-        loss = float(total) / len(queries.answers)
-        return replace(
-            state,
-            entities=entities.matrix,
-            relations=relations.matrix,
-            entity_sums=entities.state(),
-            relation_sums=relations.state(),
-            curve=(*state.curve, Epoch(number + 1, loss, clock() - started)),
-        )
-
-    return run
-
-
 def validated(
     state: State, structure: Structure, settings: TrainingSettings, validate: Callable[[Model], float] | None
 ) -> State:
@@ -193,16 +106,6 @@ def best_model(structure: Structure, state: State, settings: TrainingSettings) -
     if state.best_entities is not None and state.best_relations is not None:
         return Model(structure, state.best_entities, state.best_relations, settings.reciprocal)
     return Model(structure, state.entities, state.relations, settings.reciprocal)
-
-
-def project_to_unit_ball(matrix: Tensor) -> None:
-    """Rows longer than one are cut to length one, in place (the released code's habit)."""
-    matrix.div_(matrix.norm(dim=1, keepdim=True).clamp_(min=1))
-
-
-def hash_of(seed: int, number: int) -> int:
-    """A seed for torch's generator that differs for every epoch of every seed."""
-    return int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def moved(state: State, device: torch.device) -> State:

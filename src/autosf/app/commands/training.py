@@ -12,7 +12,7 @@ import click
 from autosf.app.answer import answer, console, json_option
 
 if TYPE_CHECKING:
-    from autosf.embedding.training import State
+    from autosf.embedding.state import State
 
 SETTING = {  # the settings with an option of their own; all others are given by --set
     "dimension": int,

@@ -1,0 +1,204 @@
+"""One epoch of training, over all queries or over sampled negatives; what is made once is made here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from autosf.embedding.multiclass import Workspace
+from autosf.embedding.optimisers import Optimiser
+from autosf.embedding.queries import batches, training_queries
+from autosf.embedding.sampled import Asked, contrasted_gradients, shared_softmax_gradients
+from autosf.embedding.sampling import Cache, Negatives, bernoulli, tail_chances, uniform
+from autosf.embedding.state import Epoch, State
+from autosf.embedding.steps import ask, multiclass_gradients
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from autosf.algebra.structure import Structure
+    from autosf.embedding.sampled import RowGradients
+    from autosf.embedding.settings import TrainingSettings
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+
+CACHED = 50  # entities that the cache sampler keeps for each query
+
+
+def epoch_runner(
+    graph: KnowledgeGraph,
+    structure: Structure,
+    settings: TrainingSettings,
+    *,
+    seed: int,
+    device: torch.device,
+    clock: Callable[[], float],
+) -> Callable[[State], State]:
+    """A function that trains one epoch. The multi-class loss leaves the state it is given as it was; the
+    sampled losses, made for graphs that fill the memory, change it in place."""
+    in_place = settings.loss != "multiclass"
+    make = sampled_epoch if in_place else multiclass_epoch
+    learn = make(graph, structure, settings, device)
+
+    def run(state: State) -> State:
+        started, number = clock(), state.epochs
+        entities, relations = optimisers(state, settings, in_place)
+        rate = settings.learning_rate * settings.decay**number
+        rng = np.random.default_rng((seed, number))
+        with torch.no_grad():
+            loss = learn(entities, relations, rate, rng)
+        return replace(
+            state,
+            entities=entities.matrix,
+            relations=relations.matrix,
+            entity_sums=entities.state(),
+            relation_sums=relations.state(),
+            curve=(*state.curve, Epoch(number + 1, loss, clock() - started)),
+        )
+
+    return run
+
+
+def optimisers(state: State, settings: TrainingSettings, in_place: bool) -> tuple[Optimiser, Optimiser]:
+    """Optimisers of entities and relations that go on from the state, in its memory or in a copy."""
+
+    def own(tensor: Tensor) -> Tensor:
+        return tensor if in_place else tensor.clone()
+
+    def made(matrix: Tensor, sums: dict[str, Tensor]) -> Optimiser:
+        return Optimiser(own(matrix), settings, {name: own(value) for name, value in sums.items()})
+
+    return made(state.entities, state.entity_sums), made(state.relations, state.relation_sums)
+
+
+def multiclass_epoch(
+    graph: KnowledgeGraph, structure: Structure, settings: TrainingSettings, device: torch.device
+) -> Callable[[Optimiser, Optimiser, float, np.random.Generator], float]:
+    """An epoch over all unique queries against all entities; its mean loss per triple."""
+    queries = training_queries(graph, settings.reciprocal)
+    work: list[Workspace] = []
+
+    def learn(entities: Optimiser, relations: Optimiser, rate: float, rng: np.random.Generator) -> float:
+        if not work:
+            work.append(Workspace.of(entities.matrix, settings.batch_size, settings.score_megabytes))
+        generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
+        total = torch.zeros((), device=device)
+        for batch in batches(queries, settings.batch_size, rng, device):
+            found = multiclass_gradients(
+                structure, entities.matrix, relations.matrix, batch, settings, work[0], generator
+            )
+            entities.step(found.entities, rate)
+            relations.step(found.relations, rate)
+            if settings.unit_ball:
+                project_to_unit_ball(entities.matrix)
+            total += found.loss * batch.triples
+        return float(total) / len(queries.answers)
+
+    return learn
+
+
+def sampled_epoch(
+    graph: KnowledgeGraph, structure: Structure, settings: TrainingSettings, device: torch.device
+) -> Callable[[Optimiser, Optimiser, float, np.random.Generator], float]:
+    """An epoch over all triples, each against some entities; only touched rows move."""
+    shared = settings.loss == "sampled-softmax"
+    reciprocal = len(graph.relations) if settings.reciprocal else 0
+    gradients = shared_softmax_gradients if shared else contrasted_gradients
+    drawer = None if shared else negative_drawer(graph, structure, settings)
+
+    def learn(entities: Optimiser, relations: Optimiser, rate: float, rng: np.random.Generator) -> float:
+        total, count = torch.zeros((), device=device), 0
+        for triples in shuffled(graph.train, settings.batch_size, rng):
+            if drawer is None:
+                drawn = rng.integers(0, len(entities.matrix), settings.negatives)
+                asked, candidates = both_sides(triples, reciprocal, device), moved(drawn, device)
+            else:
+                found = drawer(triples, entities.matrix, relations.matrix, rng)
+                asked, candidates = one_side(triples, found, reciprocal, device)
+            step: RowGradients = gradients(
+                structure, entities.matrix, relations.matrix, asked, candidates, settings
+            )
+            entities.step_rows(step.entity_rows, step.entities, rate)
+            relations.step_rows(step.relation_rows, step.relations, rate)
+            if settings.unit_ball:
+                rows = torch.unique(step.entity_rows)
+                entities.matrix[rows] = project_to_unit_ball(entities.matrix[rows])
+            total += step.loss * len(triples)
+            count += len(triples)
+        return float(total) / count
+
+    return learn
+
+
+def shuffled(triples: NDArray[np.int32], size: int, rng: np.random.Generator) -> Iterator[NDArray[np.int32]]:
+    """Every triple once, in random order, `size` at a time."""
+    order = rng.permutation(len(triples))
+    for start in range(0, len(order), size):
+        yield triples[order[start : start + size]]
+
+
+def negative_drawer(
+    graph: KnowledgeGraph, structure: Structure, settings: TrainingSettings
+) -> Callable[[NDArray[np.int32], Tensor, Tensor, np.random.Generator], Negatives]:
+    """The chosen sampler as a function of a batch and the embeddings so far."""
+    entities, wanted = len(graph.entities), settings.negatives
+    if settings.sampler == "uniform":
+        return lambda triples, _e, _r, rng: uniform(triples, entities, wanted, rng)
+    if settings.sampler == "bernoulli":
+        chances = tail_chances(graph)
+        return lambda triples, _e, _r, rng: bernoulli(triples, entities, wanted, rng, chances)
+    cache = Cache(graph, CACHED, np.random.default_rng(0))
+    reciprocal = len(graph.relations) if settings.reciprocal else 0
+
+    def draw(triples: NDArray[np.int32], e: Tensor, r: Tensor, rng: np.random.Generator) -> Negatives:
+        def score(some: NDArray[np.int32], side: bool, pool: NDArray[np.int64]) -> NDArray[np.float32]:
+            negatives = Negatives(np.full(len(some), side), pool)
+            asked, candidates = one_side(some, negatives, reciprocal, e.device)
+            query = ask(structure, e[asked.entities], r[asked.relations], asked.tail_queries)
+            scores: NDArray[np.float32] = torch.bmm(e[candidates], query[:, :, None])[:, :, 0].cpu().numpy()
+            return scores
+
+        cache.renew(triples, score, rng)
+        return cache.draw(triples, wanted, rng)
+
+    return draw
+
+
+def both_sides(triples: NDArray[np.int32], reciprocal: int, device: torch.device) -> Asked:
+    """A tail query and a head query for each triple."""
+    h, r, t = triples.T
+    return Asked(
+        entities=moved(np.concatenate([h, t]), device),
+        relations=moved(np.concatenate([r, r + reciprocal]), device),
+        answers=moved(np.concatenate([t, h]), device),
+        tail_queries=len(triples) * (2 if reciprocal else 1),
+    )
+
+
+def one_side(
+    triples: NDArray[np.int32], negatives: Negatives, reciprocal: int, device: torch.device
+) -> tuple[Asked, Tensor]:
+    """One query for each triple, for the side that its negatives replace; tail queries first."""
+    order = np.argsort(~negatives.tails, kind="stable")
+    (h, r, t), tails = triples[order].T, negatives.tails[order]
+    asked = Asked(
+        entities=moved(np.where(tails, h, t), device),
+        relations=moved(np.where(tails, r, r + reciprocal), device),
+        answers=moved(np.where(tails, t, h), device),
+        tail_queries=len(triples) if reciprocal else int(tails.sum()),
+    )
+    return asked, moved(negatives.candidates[order], device)
+
+
+def moved(array: NDArray[np.integer], device: torch.device) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=torch.int64)
+
+
+def project_to_unit_ball(matrix: Tensor) -> Tensor:
+    """Rows longer than one are cut to length one, in place (the released code's habit)."""
+    return matrix.div_(matrix.norm(dim=1, keepdim=True).clamp_(min=1))

@@ -1,0 +1,49 @@
+"""Training between two epochs: everything there is to save, and to go on from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What one epoch came to; `valid_mrr` where the model was validated after it."""
+
+    number: int
+    loss: float
+    seconds: float  # of training alone
+    valid_mrr: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """Training between two epochs: everything needed to go on."""
+
+    entities: Tensor
+    relations: Tensor
+    entity_sums: dict[str, Tensor] = field(default_factory=dict)
+    relation_sums: dict[str, Tensor] = field(default_factory=dict)
+    curve: tuple[Epoch, ...] = ()
+    best_entities: Tensor | None = None
+    best_relations: Tensor | None = None
+
+    @property
+    def epochs(self) -> int:
+        return len(self.curve)
+
+    @property
+    def best(self) -> Epoch | None:
+        """The validated epoch with the highest MRR, the first among equals."""
+        validated = [epoch for epoch in self.curve if epoch.valid_mrr is not None]
+        return max(validated, key=lambda epoch: epoch.valid_mrr or 0.0, default=None)
+
+    def stale(self) -> int:
+        """Validations since the best one."""
+        best = self.best
+        return sum(
+            e.valid_mrr is not None and best is not None and e.number > best.number for e in self.curve
+        )
