@@ -109,7 +109,7 @@ def test_any_bytes_in_numbered_layouts_are_a_graph_or_refused(layout, texts, spo
 
 
 def test_a_text_that_starts_like_a_compressed_stream_is_text(tmp_path):
-    for start in ("x^", "x\x01", "BZ", "PK"):
+    for start in ("x^", "x\x01", "BZh", "PK", "PAR1", "CD001", "{"):
         file = tmp_path / "all.txt"
         file.write_text(f"{start}\tr\tb\n")
         graph = read_graph(file, make_valid=0, make_test=0)
@@ -134,6 +134,11 @@ DIALECTS = [
 @example(['a"b,r,c\n', 'd"e,r,f\n'], Dialect(",", quoted=True))
 @example(['"a\n', '"",r,c\n'], Dialect(",", quoted=True))
 @example(["a\tb\tc\r", "\r\n"], Dialect("\t"))
+@example([";\r", "\t;", "\t;"], Dialect("\t"))
+@example(['";"', "\r,;,;"], Dialect(",", quoted=True))
+@example(["a\tb\tc\n", "a\tb\tc\t"], Dialect("\t"))
+@example([';,;,"";"'], Dialect(",", quoted=True))
+@example(["a,b,c\n", 'a,b,"c",'], Dialect(",", quoted=True))
 def test_fast_reading_and_exact_reading_agree(pieces, dialect):
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "file"
