@@ -46,7 +46,7 @@ MISTAKES = {
     ),
     "zip archive": (train(b"PK\x03\x04abc"), "train.txt", "found a zip archive; unpack it first"),
     "utf-16": (train("a\tr\tb\n".encode("utf-16")), "train.txt", "UTF-16 text; save it as UTF-8"),
-    "parquet under another name": (train(b"PAR1...."), "train.txt", "parquet file; name it .parquet"),
+    "parquet under another name": (train(b"PAR1\x15.."), "train.txt", "parquet file; name it .parquet"),
     "text named parquet": (train(GOOD, "train.parquet"), "train.parquet", "expected a parquet file"),
     "too few columns": (
         train(GOOD + b"a\tr\n"),
@@ -293,6 +293,7 @@ def test_a_layout_must_be_known_and_complete(tmp_path):
             [("a", "r", object())],
             "triples: (row 1: expected text or a whole number|expected a column of text)",
         ),
+        ([("a", "r", "\udcff")], "triples: row 1: expected text or a whole number, found"),
         ({}, "splits: expected train, valid and test, found an empty dict"),
         ({"trian": []}, 'splits: expected train, valid and test, found "trian" instead'),
         ({"valid": [("a", "r", "b")], "dev": []}, 'found "dev" again'),

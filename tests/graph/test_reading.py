@@ -128,13 +128,12 @@ def test_untrusted_labels_survive(tmp_path, layout):
 
 @pytest.mark.parametrize("layout", ["txt", "tsv.gz", "none", "dict", "dict-ids", "openke", "libkge"])
 def test_untrusted_labels_survive_wherever_a_line_can_hold_them(tmp_path, layout):
-    hostile = [label for label in HOSTILE if not set(label) & set("\t\n")] + ["long" * 250_000]
-    train = [(label, "r", label) for label in hostile]
-    for first in train:
-        parts = {"train": [first, *train], "valid": [first], "test": [first]}
-        graph = read_graph(parts)
-        folder = tmp_path / f"{hostile.index(first[0])}"
-        again = read_graph(write_graph(graph, folder, layout))
+    hostile = [label for label in HOSTILE if not set(label) & set("\t\n")]
+    train = [(label, "r", label) for label in (*hostile, "long" * 250_000)]
+    firsts = [("\ufeffmark", "r", "x"), ("x^", "r", "x"), ("x\x01", "r", "x"), train[-1]]
+    for number, first in enumerate(firsts):
+        graph = read_graph({"train": [first, *train], "valid": [first], "test": [first]})
+        again = read_graph(write_graph(graph, tmp_path / str(number), layout))
         assert labels(again) == labels(graph)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from autosf.embedding.answering import SCORES_AT_ONCE, Hidden, best
+from autosf.embedding.answering import Hidden, best
 from autosf.embedding.kernels import contract
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from autosf.embedding.model import Model
     from autosf.graph.known_answers import Answers
 
+SLAB = 1 << 22  # scores at a time: few enough to stay in the last cache, enough for a fast product
 Block = tuple["NDArray[np.int32]", "NDArray[np.int32]"]  # heads and relations of some queries, [n] each
 
 
@@ -43,7 +44,7 @@ def new_facts(
     top: int,
     *,
     each: int | None = None,
-    scores_at_once: int = SCORES_AT_ONCE,
+    scores_at_once: int = SLAB,
     progress: Callable[[int], None] = lambda _: None,
 ) -> ScoredTriples:
     """The `top` unknown triples over all queries in `blocks`, at most `each` of one query if that is given.
@@ -62,7 +63,7 @@ def new_facts(
             more = _above(bar, top, model, heads, relations, hidden, space)
         else:
             more = _best_of_each(each, model, heads, relations, hidden)
-        found = _best_of_both(found, more, top)
+        found = _best_of_both(found, more, top) if len(more.scores) else found
         progress(len(heads))
     return found
 
@@ -101,15 +102,15 @@ def _above(
     torch.mm(model.entities, query.T, out=scores)  # entities first: twice as fast on a CPU
     left_out, answers = hidden.pairs(0, len(heads))
     scores[answers.to(scores.device), left_out.to(scores.device)] = -torch.inf
-    reach = scores >= bar
-    if bar == -np.inf or int(reach.sum()) > 16 * top:
-        scores.masked_fill_(scores.isnan(), -torch.inf)
-        bar = max(bar, float(scores.flatten().topk(min(top, scores.numel()), sorted=False).values.min()))
-        reach = scores >= bar
-    tail, place = (found.cpu().numpy() for found in reach.nonzero(as_tuple=True))
-    values = scores[reach].double().cpu().numpy()
+    hopeful = (~(scores.amax(0) < bar)).nonzero()[:, 0]  # most queries leave here, after one pass
+    scores = scores if len(hopeful) == len(heads) else scores[:, hopeful]
+    scores.masked_fill_(scores.isnan(), -torch.inf)
+    if scores.numel() > top:
+        bar = max(bar, float(scores.flatten().topk(top, sorted=False).values.min()))
+    tail, place = (found.cpu().numpy() for found in (scores >= bar).nonzero(as_tuple=True))
+    values = scores[tail, place].double().cpu().numpy()
     real = values > -np.inf
-    tail, place, values = tail[real], place[real], values[real]
+    tail, place, values = tail[real], hopeful.cpu().numpy()[place[real]], values[real]
     return ScoredTriples(_triples(heads[place], relations[place], tail), values)
 
 

@@ -48,11 +48,8 @@ def form_of(path: Path, options: TableOptions) -> Form:
         words = first.fields if has_header else []
         told = roles_by_choice(options.columns, [*words, *[""] * (fields - len(words))], place)
     if told is None and fields != 3:
-        advice = (
-            "say which are head, relation and tail, as in columns=(0, 1, 2)"
-            if fields > 3
-            else "mend the line"
-        )
+        choice = "say which are head, relation and tail, as in columns=(0, 1, 2)"
+        advice = choice if fields > 3 else "mend the line"
         raise UserError(f"{place}: expected {dialect.describe(3)}, found {fields}; {advice}")
     return Form(dialect, fields, tuple(first.fields) if has_header else None, told or Roles())
 
@@ -113,9 +110,7 @@ def is_csv(path: Path) -> bool:
 def _first_records(lines: list[tuple[int, str]], dialect: Dialect, path: Path) -> list[Record]:
     """The records that are whole within the first lines."""
     found: list[Record] = []
-    with suppress(
-        UserError
-    ):  # a quote left open: by the cut here, or by the file, which the reading will tell
+    with suppress(UserError):  # a quote left open: by our cut, or by the file, which the reading will tell
         found.extend(cut(lines, dialect, path))
     return found
 

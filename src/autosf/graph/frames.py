@@ -11,6 +11,8 @@ from autosf.errors import UserError, quoted
 from autosf.graph.knowledge_graph import LabelColumns
 from autosf.graph.roles import ROLE_OF_WORD, Roles, roles_by_choice, roles_by_name
 from autosf.graph.tables import Table
+from autosf.graph.text_lines import shown
+from autosf.graph.vocabulary import is_unicode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +35,6 @@ def table_of(source: object, place: str, columns: Sequence[str | int] | None = N
 
 def read_parquet(path: Path, columns: Sequence[str | int] | None = None) -> Table:
     """The triples of a parquet file."""
-    from autosf.graph.text_lines import shown
-
     try:
         frame = pl.read_parquet(path, glob=False)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -87,9 +87,9 @@ def _labels(column: pl.Series, place: str) -> pl.Series:
 
 
 def _is_pandas(source: object) -> bool:
-    return any(
-        f"{kind.__module__}.{kind.__name__}".startswith("pandas.") for kind in type(source).__mro__
-    ) and (hasattr(source, "iloc") and hasattr(source, "columns"))
+    """Whether it is a pandas frame, asked without importing pandas."""
+    from_pandas = any(kind.__module__.split(".")[0] == "pandas" for kind in type(source).__mro__)
+    return from_pandas and hasattr(source, "iloc") and hasattr(source, "columns")
 
 
 def _from_pandas(frame: Any) -> pl.DataFrame:
@@ -99,10 +99,8 @@ def _from_pandas(frame: Any) -> pl.DataFrame:
         column = frame.iloc[:, at]
         values = column.astype(object).where(column.notna(), None).tolist()
         columns.append(_series(str(name), values, f"column {name}"))
-    names = [column.name for column in columns]
-    return pl.DataFrame(
-        [column.alias(f"{name}") for name, column in zip(_distinct(names), columns, strict=True)]
-    )
+    names = _distinct([column.name for column in columns])
+    return pl.DataFrame([column.alias(name) for name, column in zip(names, columns, strict=True)])
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -135,7 +133,7 @@ def _series(name: str, values: Any, place: str) -> pl.Series:
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
         pass
     for row, value in enumerate(values, start=1):
-        if value is not None and not isinstance(value, str | int):
+        if not (value is None or isinstance(value, int) or (isinstance(value, str) and is_unicode(value))):
             expected = "expected text or a whole number"
             raise UserError(f"{place}: row {row}: {expected}, found {quoted(repr(value))}")
     return pl.Series(name, [None if value is None else str(value) for value in values], pl.String)

@@ -125,9 +125,8 @@ def _nothing_found(folder: Path, files: dict[str, Path], wanted: str | None) -> 
     expected = f"expected train, valid and test{f' in the layout {wanted}' if wanted else ''}"
     held_out = [name for name in files if name.startswith(SPLIT_WORDS["valid"] + SPLIT_WORDS["test"])]
     if held_out:
-        return (
-            f"{shown(folder)}: no train split; {expected}, found only {', '.join(map(quoted, held_out[:4]))}"
-        )
+        found = ", ".join(map(quoted, held_out[:4]))
+        return f"{shown(folder)}: no train split; {expected}, found only {found}"
     inside = [path.name for path in sorted(folder.iterdir()) if path.is_dir() and _holds_train(path)]
     if inside:
         return f"{shown(folder)}: no triples here; did you mean its folder {quoted(inside[0])}?"
@@ -138,4 +137,7 @@ def _nothing_found(folder: Path, files: dict[str, Path], wanted: str | None) -> 
 
 
 def _holds_train(folder: Path) -> bool:
-    return any(name.startswith("train") for name in _files(folder))
+    try:
+        return any(name.startswith("train") for name in _files(folder))
+    except UserError:  # it cannot be looked into, so it is no advice
+        return False

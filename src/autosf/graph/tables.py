@@ -1,11 +1,12 @@
 """Text files to columns of labels: polars reads, and where anything is in doubt the exact reader decides.
 
 The exact reader (`text_lines`) is the definition of what a file says. Polars gives the same columns much
-faster, and its result is taken where it cannot differ: no value is missing and, in CSV, no label has a quote.
+faster, and its result is taken where it cannot differ: no value is missing and, in CSV, quotes are in place.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -15,7 +16,16 @@ import polars as pl
 from autosf.errors import UserError, quoted
 from autosf.graph.dialects import Form, TableOptions, form_of
 from autosf.graph.knowledge_graph import LabelColumns
-from autosf.graph.text_lines import DELIMITER_NAMES, Dialect, Record, line_where, records, shown
+from autosf.graph.text_lines import (
+    BYTE_ORDER_MARK,
+    DELIMITER_NAMES,
+    Dialect,
+    Record,
+    line_where,
+    opened,
+    records,
+    shown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +62,11 @@ def read_fields(
 ) -> pl.DataFrame:
     """Records as String columns "0", "1", ...; those at the places `filled` have no empty label."""
     frame = _fast_fields(path, dialect, fields, skip)
-    if frame is not None and _beyond_doubt(frame, dialect, filled):
+    if (
+        frame is not None
+        and not _has_gaps(frame, filled)
+        and (not dialect.quoted or _well_quoted(path, dialect))
+    ):
         return frame
     batches = _batches(checked_records(path, dialect, fields, filled=filled, skip=skip))
     return pl.concat([_empty(fields), *(_frame(batch, fields) for batch in batches)])
@@ -74,13 +88,24 @@ def _fast_fields(path: Path, dialect: Dialect, fields: int, skip: int) -> pl.Dat
         return None
 
 
-def _beyond_doubt(frame: pl.DataFrame, dialect: Dialect, filled: Sequence[int]) -> bool:
-    """No missing value, maybe a blank or short line, and no quote that two readers may take differently."""
-    for place in {*filled, frame.width - 1}:
-        column = frame.get_column(str(place))
-        if column.null_count() or (column == "").any():
-            return False
-    return not (dialect.quoted and any(c.str.contains('"', literal=True).any() for c in frame.get_columns()))
+def _has_gaps(frame: pl.DataFrame, filled: Sequence[int]) -> bool:
+    """Whether a value is missing where there must be one, or at the end: a blank or a short line, maybe."""
+    columns = (frame.get_column(str(place)) for place in {*filled, frame.width - 1})
+    return any(column.null_count() or (column == "").any() for column in columns)
+
+
+def _well_quoted(path: Path, dialect: Dialect) -> bool:
+    """Whether every field is quoted as a whole or has no quote; on any other, two readers may disagree."""
+    delimiter = re.escape(dialect.delimiter.encode())
+    field = rb'(?:"(?:[^"]++|"")*+"\r?|[^"\n' + delimiter + rb"]*+)"
+    with opened(path) as stream:
+        content = stream.read()
+    if b'"' not in content:
+        return True
+    start = len(BYTE_ORDER_MARK.encode()) if content.startswith(BYTE_ORDER_MARK.encode()) else 0
+    return bool(
+        re.compile(rb"(?:" + field + rb"[\n" + delimiter + rb"])*+" + field).fullmatch(content, start)
+    )
 
 
 def checked_records(

@@ -39,7 +39,7 @@ class Vocabulary:
 
     def id(self, label: str) -> int:
         """The id of a label; an unknown one is the user's mistake, answered with the nearest known ones."""
-        position = self.labels.search_sorted(label)
+        position = self.labels.search_sorted(label) if is_unicode(label) else len(self)
         if position < len(self.labels) and self.labels[position] == label:
             return int(position)
         raise UserError(f"unknown {self.kind} {quoted(label)}{did_you_mean(label, self._near(label))}")
@@ -62,3 +62,12 @@ class Vocabulary:
         if len(self.labels) <= 50_000:
             return self.labels.to_list()
         return self.labels.filter(self.labels.str.starts_with(label[:2])).head(5_000).to_list()
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can write the text: one from a badly encoded argument may hold half a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
