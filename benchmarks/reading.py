@@ -1,4 +1,4 @@
-"""Reading a graph and building its known answers: beside PyKEEN, and up to 20 million triples.
+"""Reading a graph, its known answers and statistics: beside PyKEEN, and up to 20 million triples.
 
 `python -m benchmarks.reading` runs it alone. FB15k needs $AUTOSF_DATA; the large graphs are made up, in a
 temporary folder. Every figure comes from a fresh process.
@@ -31,6 +31,10 @@ known_answers(graph)
 report(triples=sum(len(part) for _, part in graph.splits()), entities=len(graph.entities),
        inside=time.perf_counter() - started, reading=read - started)
 """
+WITH_STATISTICS = OURS.replace(
+    "known_answers(graph)\n",
+    "known_answers(graph)\nfrom autosf.graph.statistics import statistics\nstatistics(graph)\n",
+)
 PYKEEN = """
 import sys, time
 from pykeen.triples import TriplesFactory
@@ -100,16 +104,16 @@ def large(millions: int) -> Timed:
         folder = Path(name) / "large"
         graph = LargeGraph(triples // 4, 800, triples, valid=triples // 1000, test=triples // 1000)
         write_large_graph(graph, folder)
-        return timed(OURS, folder)
+        return timed(WITH_STATISTICS, folder)
 
 
 def growth() -> list[Measured]:
-    """Time and memory of reading and known answers from 1 to 20 million triples."""
+    """Time and memory of reading, known answers and statistics from 1 to 20 million triples."""
     runs = {millions: large(millions) for millions in MILLIONS}
     lines = []
     for millions, run in runs.items():
         note = f"{run.inside / millions:.2f} s per million, of which reading {run.reading / millions:.2f}"
-        what = f"{millions} million triples, read and known answers"
+        what = f"{millions} million triples: read, known answers, statistics"
         lines.append(Measured(what, run.inside, "s", note=note))
     least, most = runs[MILLIONS[0]], runs[MILLIONS[-1]]
     times = (most.inside / most.triples) / (least.inside / least.triples)
