@@ -1,0 +1,153 @@
+"""`autosf train`: its keys, its mistakes in one line, and resumption after any kind of end."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from autosf.app.cli import run
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """A small graph with a rule: r1 is r0 reversed."""
+    rng = np.random.default_rng(0)
+    pairs = {(int(a), int(b)) for a, b in rng.integers(0, 40, (160, 2))}
+    rows = [f"e{a:02}\tr0\te{b:02}" for a, b in sorted(pairs)] + [
+        f"e{b:02}\tr1\te{a:02}" for a, b in sorted(pairs)
+    ]
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    rng.shuffle(rows)
+    for split, part in (("valid", rows[:20]), ("test", rows[20:40]), ("train", rows[40:])):
+        (folder / f"{split}.tsv").write_text("\n".join(part) + "\n", encoding="utf-8")
+    return folder
+
+
+def trained(capfd, *arguments):
+    code = run(["train", *map(str, arguments), "--json"])
+    out, err = capfd.readouterr()
+    return code, json.loads(out) if code == 0 else None, err
+
+
+def weights(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def test_the_keys_programs_rely_on(graph, tmp_path, capfd):
+    code, result, _ = trained(
+        capfd, graph, "--epochs", 4, "--dimension", 8, "--out", tmp_path / "m", "--seed", 3
+    )
+    assert code == 0
+    assert {"valid", "epochs", "train_seconds", "seconds", "settings", "model"} <= set(result)
+    assert result["epochs"] == 4
+    assert 0 < result["valid"]["mrr"] <= 1
+    assert result["settings"]["dimension"] == 8
+    assert result["model"] == str(tmp_path / "m")
+    assert weights(tmp_path / "m")["entities"].shape == (40, 8)
+    assert not (tmp_path / "m.checkpoint").exists()
+
+
+def test_without_any_option_the_model_is_named_after_the_graph(graph, tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, result, _ = trained(capfd, graph, "--epochs", 1)
+    assert (code, result["model"]) == (0, "rules-complex")
+    assert (tmp_path / "rules-complex" / "model.json").exists()
+
+
+def test_options_win_over_the_file_and_the_file_over_the_preset(graph, tmp_path, capfd):
+    file = tmp_path / "settings.toml"
+    file.write_text('epochs = 9\noptimiser = "sgd"\ndimension = 16\n', encoding="utf-8")
+    options = ["--settings", file, "--epochs", 1, "--set", "reciprocal=true", "--set", "regulariser=l2"]
+    _, result, _ = trained(capfd, graph, *options, "--out", tmp_path / "m")
+    expected = {"epochs": 1, "optimiser": "sgd", "dimension": 16, "reciprocal": True, "regulariser": "l2"}
+    assert expected.items() <= result["settings"].items()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--dimension", "10"], "expected a multiple of the structure's 4 parts, found 10; 8 would do"),
+        (["--structure", "complx"], 'unknown structure "complx"; did you mean "complex"?'),
+        (["--set", "epoch=3"], 'unknown setting "epoch"; did you mean "epochs"?'),
+        (["--set", "epochs"], '--set: expected name=value, found "epochs"'),
+        (["--set", "decay=3"], "setting decay: expected a number from 0 to 1, found 3"),
+        (["--settings", "nowhere.toml"], "nowhere.toml"),
+        (
+            ["--learning-rate", "1e30", "--batch-size", "8", "--set", "optimiser=sgd"],
+            "diverged in its first epoch",
+        ),
+    ],
+)
+def test_mistakes_are_told_in_one_line_and_leave_nothing(graph, tmp_path, capfd, options, message):
+    code, _, err = trained(capfd, graph, *options, "--out", tmp_path / "m")
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "m").exists()
+
+
+def command(graph, out, *more):
+    options = ["--epochs", "60", "--dimension", "8", "--seed", "1", "--set", "patience=0", "--threads", "1"]
+    return [sys.executable, "-m", "autosf", "train", str(graph), *options, "--out", str(out), *more]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+def test_a_training_that_was_ended_resumes_to_the_same_weights(graph, tmp_path, end, monkeypatch):
+    """The checkpoint interval is cut to nothing, so that a kill finds one."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    subprocess.run(command(graph, whole), check=True, capture_output=True)
+    patched = (
+        "import autosf.app.training as t; t.CHECKPOINT_SECONDS = -1; import autosf.app.cli as c; c.main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", patched, *command(graph, cut)[3:]], stderr=subprocess.PIPE
+    )
+    checkpoint = tmp_path / "cut.checkpoint"
+    deadline = time.monotonic() + 60
+    while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(end)
+    _, err = process.communicate()
+    if end == signal.SIGINT:
+        assert process.returncode == 130
+        assert err.decode().strip() == "autosf: interrupted"
+    assert not cut.exists()
+    refused = subprocess.run(command(graph, cut), capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "add --resume to go on" in refused.stderr
+    subprocess.run(command(graph, cut, "--resume"), check=True, capture_output=True)
+    one, other = weights(whole), weights(cut)
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    assert not checkpoint.exists()
+
+
+def test_a_checkpoint_of_other_settings_is_refused(graph, tmp_path, capfd, monkeypatch):
+    import autosf.app.training as training
+
+    def ended(*_args, **_options):
+        raise RuntimeError("the machine is gone")
+
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", -1)
+    monkeypatch.setattr(training, "save_model", ended)
+    with pytest.raises(RuntimeError, match="gone"):
+        run(["train", str(graph), "--epochs", "2", "--dimension", "8", "--out", str(tmp_path / "m")])
+    monkeypatch.undo()
+    capfd.readouterr()
+    for options, message in (
+        (["--dimension", "16"], "the checkpoint has dimension 8, now it is 16"),
+        (["--seed", "5", "--dimension", "8"], "the checkpoint is of another seed"),
+    ):
+        code, _, err = trained(capfd, graph, "--epochs", 2, *options, "--out", tmp_path / "m", "--resume")
+        assert code == 2
+        assert message in err
+    (tmp_path / "m.checkpoint").write_bytes(b"no tensors")
+    code, _, err = trained(capfd, graph, "--epochs", 2, "--dimension", 8, "--out", tmp_path / "m", "--resume")
+    assert code == 2
+    assert "damaged" in err
