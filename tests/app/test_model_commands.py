@@ -222,6 +222,7 @@ def test_exported_files_open_with_other_tools(tmp_path, reciprocal):
     assert [line.split(" ")[0] for line in lines[1:]] == labels
     assert np.array_equal(np.array([line.split(" ")[1:] for line in lines[1:]], np.float32), entities)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert len({path.stat().st_mode for path in tmp_path.glob("a.*")}) == 1
 
 
 def test_labels_that_a_form_cannot_hold_are_refused_and_nothing_is_left(tmp_path):

@@ -39,7 +39,10 @@ def export(trained: TrainedModel, path: Path, form: str) -> Path:
     beside = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        beside.touch()
+        mode = beside.stat().st_mode & 0o777
         FORMS[form](trained, beside)
+        beside.chmod(mode)  # some writers make files that only their owner reads
         beside.replace(path)
     except OSError as error:
         raise UserError(f"{shown(path)}: cannot write it ({error.strerror or error})") from None

@@ -49,7 +49,8 @@ def evaluation_for_people(result: Mapping[str, Any], by: str | None) -> list[Ren
     if result["groups"]:
         groups = _table(f"\nBy {by}", [by or ""], titles)
         for name, row in result["groups"].items():
-            groups.add_row(label(name), *_numbers(row))
+            shown = name.replace("_", "-") if by == "pattern" else name
+            groups.add_row(label(shown), *_numbers(row))
         pieces.append(groups)
     return pieces
 

@@ -194,6 +194,7 @@ def classification_record(asked: AskableModel, found: Classification) -> dict[st
 )
 @click.option("--each", type=int, help="New facts: at most so many of one head and relation.")
 @click.option("--all-pairs", is_flag=True, help="New facts: of all heads and relations, also unseen pairs.")
+@click.option("--loops", is_flag=True, help="New facts: also of an entity with itself.")
 @click.option("--top", default=10, show_default=True, help="How many answers.")
 @click.option("--hide-known", is_flag=True, help="Leave out what the graph has already.")
 @graph_option
@@ -224,15 +225,18 @@ def asking(
     wants_facts: bool,
     each: int | None,
     all_pairs: bool,
+    loops: bool,
     hide_known: bool,
 ) -> tuple[Callable[[AskableModel], pl.DataFrame], str]:
     """What is asked of the model, by the options given, and the question in words."""
     named = {"head": head, "relation": relation, "tail": tail}
     given = {role: [label] for role, label in named.items() if label is not None}
-    if not wants_facts and (each is not None or all_pairs):
-        raise click.UsageError("--each and --all-pairs go with --new-facts")
+    if not wants_facts and (each is not None or all_pairs or loops):
+        raise click.UsageError("--each, --all-pairs and --loops go with --new-facts")
     if wants_facts and near is None and set(given) <= {"relation"}:
-        return (lambda asked: facts_of(asked, top, relation, each, all_pairs)), "New facts"
+        return (
+            lambda asked: facts_of(asked, top, relation, each=each, all_pairs=all_pairs, loops=loops)
+        ), "New facts"
     if near is not None and not given and not wants_facts:
         return (lambda asked: asked.neighbours(near, top)), f"Near {_shown(near)}"
     if near is None and len(given) == 2 and not wants_facts:
@@ -245,13 +249,13 @@ def asking(
 
 
 def facts_of(
-    asked: AskableModel, top: int, relation: str | None, each: int | None, all_pairs: bool
+    asked: AskableModel, top: int, relation: str | None, *, each: int | None, all_pairs: bool, loops: bool
 ) -> pl.DataFrame:
     """New facts, none of which is known."""
     import polars as pl
 
     wanted = None if relation is None else [relation]
-    found = asked.new_facts(top, wanted, each=each, pairs="all" if all_pairs else "seen")
+    found = asked.new_facts(top, wanted, each=each, pairs="all" if all_pairs else "seen", loops=loops)
     return found.with_columns(pl.lit(False).alias("known"))
 
 
