@@ -117,6 +117,10 @@ def test_other_tools_open_the_files(folder):
     assert sorted([*record["files"], "model.json"]) == sorted(FILES)
 
 
+def test_all_files_have_the_same_permissions(folder):
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
+
+
 def test_facts_of_any_number_type_are_kept_as_json(tmp_path):
     facts = {
         "metrics": {"mrr": np.float64(0.25), "mean_rank": float("nan"), "count": np.int32(3)},

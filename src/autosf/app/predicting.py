@@ -155,6 +155,7 @@ class AskableModel:
         *,
         pairs: str = "seen",
         each: int | None = None,
+        loops: bool = False,
         progress: Callable[[int], None] = lambda _: None,
     ) -> pl.DataFrame:
         """The best triples that the graph does not have: columns head, relation, tail, score.
@@ -162,20 +163,14 @@ class AskableModel:
         `pairs` are the (head, relation) to look at: "seen" in train, or "all", which takes as many passes over
         the entities as there are entities and relations. `relations` narrows them. `each` is the most facts
         from one pair: scores of different pairs are only roughly comparable, and a few pairs with many answers
-        may fill the list.
+        may fill the list. Triples of an entity with itself are left out unless `loops`.
         """
         _refuse_options(top, each=each)
         wanted = range(len(self.trained.relations))
         chosen = sorted(set(self.trained.relations.ids(relations))) if relations is not None else wanted
         tails = self.known_answers().tails
-        found = new_facts(
-            self.model,
-            self._pairs(pairs, np.array(chosen, np.int32)),
-            tails,
-            top,
-            each=each,
-            progress=progress,
-        )
+        blocks = self._pairs(pairs, np.array(chosen, np.int32))
+        found = new_facts(self.model, blocks, tails, top, each=each, loops=loops, progress=progress)
         vocabularies = (self.trained.entities, self.trained.relations, self.trained.entities)
         columns = {
             role: vocabulary.labels.gather(np.ascontiguousarray(found.triples[:, side]))
@@ -241,7 +236,7 @@ def needed_graph(trained: TrainedModel) -> KnowledgeGraph:
     """The graph with the known triples; a model without says what to do."""
     if trained.graph is None:
         raise UserError(
-            "model: saved without its triples, so that known answers cannot be told; give its graph"
+            "model: saved without its triples, so that nothing is known to be true; give its graph (--graph GRAPH)"
         )
     return trained.graph
 

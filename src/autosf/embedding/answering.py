@@ -33,11 +33,12 @@ class Best:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hidden:
-    """Candidates that are left out: of query i, `answers[starts[i]:ends[i]]`."""
+    """Candidates that are left out: of query i, `answers[starts[i]:ends[i]]` and, if given, `also[i]`."""
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     answers: NDArray[np.int32]
+    also: NDArray[np.int32] | None = None
 
     def pairs(self, first: int, last: int) -> tuple[Tensor, Tensor]:
         """Query, counted from `first`, and candidate of all that queries `first` to `last` leave out."""
@@ -45,7 +46,11 @@ class Hidden:
         query = np.repeat(np.arange(len(counts)), counts)
         before = np.cumsum(counts) - counts
         place = np.arange(len(query)) + np.repeat(starts - before, counts)
-        return torch.from_numpy(query), torch.from_numpy(self.answers[place].astype(np.int64))
+        answer = self.answers[place].astype(np.int64)
+        if self.also is not None:
+            query = np.append(query, np.arange(len(counts)))
+            answer = np.append(answer, self.also[first:last].astype(np.int64))
+        return torch.from_numpy(query), torch.from_numpy(answer)
 
 
 def best_tails(

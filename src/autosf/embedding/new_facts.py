@@ -44,10 +44,13 @@ def new_facts(
     top: int,
     *,
     each: int | None = None,
+    loops: bool = False,
     scores_at_once: int = SLAB,
     progress: Callable[[int], None] = lambda _: None,
 ) -> ScoredTriples:
     """The `top` unknown triples over all queries in `blocks`, at most `each` of one query if that is given.
+
+    Triples of an entity with itself are left out unless `loops`: bilinear models favour them without reason.
 
     Scores are the model's: the mean of both directions with reciprocal relations. `known` are the known tails.
     Memory: `scores_at_once` scores and the triples that reach the bar in one slab. `progress` is told how many
@@ -57,7 +60,8 @@ def new_facts(
     slab = max(1, scores_at_once // max(1, len(model.entities)))
     space = model.entities.new_empty(len(model.entities) * slab if each is None else 0)
     for heads, relations in _slabs(blocks, slab):
-        hidden = Hidden(*known.slices(entities=heads, relations=relations), known.answers)
+        slices = known.slices(entities=heads, relations=relations)
+        hidden = Hidden(*slices, known.answers, also=None if loops else heads)
         if each is None:
             bar = found.scores[-1] if len(found.scores) == top else -np.inf
             more = _above(bar, top, model, heads, relations, hidden, space)

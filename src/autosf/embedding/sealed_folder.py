@@ -51,8 +51,10 @@ def save_sealed(
             files = {name: _fingerprint(beside / name) for name in sorted(names)}
             sealed = {"format": kind.format, "version": kind.version, **record, "files": files}
             sealed["seal"] = _seal(sealed)
-            text = json.dumps(sealed, allow_nan=False, indent=1)
-            (beside / kind.manifest).write_text(text + "\n", encoding="utf-8")
+            (beside / kind.manifest).write_text(_by_lines(sealed), encoding="utf-8")
+            mode = (beside / kind.manifest).stat().st_mode & 0o777
+            for name in names:
+                (beside / name).chmod(mode)  # some writers make files that only their owner reads
             _flush([beside / kind.manifest, *(beside / name for name in names), beside])
     except OSError as error:
         raise UserError(
@@ -203,6 +205,12 @@ def _fingerprint(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"bytes": file.tell(), "sha256": digest}
+
+
+def _by_lines(record: Mapping[str, Any]) -> str:
+    """The record as JSON, a line for each key: for people, too."""
+    lines = (f" {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in record.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _seal(record: Mapping[str, Any]) -> str:

@@ -1,0 +1,288 @@
+"""`autosf evaluate`, `classify`, `predict` and `export`: what is done with a trained model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autosf.app.answer import answer, json_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from autosf.app.predicting import AskableModel
+    from autosf.evaluation.classification import Classification
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.graph.negatives import Negatives
+
+graph_option = click.option(
+    "--graph", "source", help="The graph it was trained on, if the folder was saved without its triples."
+)
+
+
+@click.command(epilog="Example: autosf evaluate MODEL --by pattern")
+@click.argument("model")
+@click.option(
+    "--split", type=click.Choice(["test", "valid", "train"]), default="test", show_default=True,
+    help="The triples to rank.",
+)  # fmt: skip
+@click.option(
+    "--by",
+    type=click.Choice(["relation", "pattern", "side", "category"]),
+    help="Also the metrics of each group.",
+)
+@graph_option
+@json_option
+def evaluate(model: str, split: str, by: str | None, source: str | None, as_json: bool) -> None:
+    """Rank the true answers of MODEL, a folder, among all entities that are not known answers.
+
+    Both sides, ties at their mean place; the metrics are those of link prediction (Sec. V-B).
+    """
+    asked = opened(model, source)
+    result = evaluation_record(asked, split, by)
+
+    def for_people() -> Any:
+        from autosf.app.model_tables import evaluation_for_people
+
+        return evaluation_for_people(result, by)
+
+    answer(result, as_json, for_people)
+
+
+def evaluation_record(asked: AskableModel, split: str, by: str | None) -> dict[str, Any]:
+    """The metrics of a split under the names that programs rely on."""
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from autosf.evaluation.metrics import grouped, is_unseen, mrr_interval, summarise
+    from autosf.evaluation.ranking import rank
+
+    graph, triples = ranked_triples(asked, split)
+    ranks = rank(asked.model, triples, asked.known_answers())
+    unseen = is_unseen(graph, triples)
+    interval = mrr_interval(ranks, np.random.default_rng(0))
+    groups = grouped(ranks, graph, by) if by else {}
+    return {
+        **asdict(summarise(ranks)),
+        "unseen_count": int(unseen.sum()),
+        "groups": {name: asdict(metrics) for name, metrics in groups.items()},
+        "seen": None if unseen.all() else asdict(summarise(ranks.where(~unseen))),
+        "mrr_interval": [interval.low, interval.high],
+        "graph": graph.name,
+        "split": split,
+    }
+
+
+def ranked_triples(asked: AskableModel, split: str) -> tuple[KnowledgeGraph, Any]:
+    """The graph and the triples of a split that has some."""
+    from autosf.app.predicting import needed_graph
+    from autosf.errors import UserError, quoted
+
+    graph = needed_graph(asked.trained)
+    triples = getattr(graph, split)
+    if not len(triples):
+        raise UserError(f"graph {quoted(graph.name)}: its {split} split has no triples to rank")
+    return graph, triples
+
+
+@click.command(epilog="Example: autosf classify MODEL")
+@click.argument("model")
+@click.option(
+    "--negatives",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with valid_neg and test_neg; else that of the graph, else false triples are made.",
+)
+@click.option("--seed", default=0, show_default=True, help="For false triples that are made.")
+@graph_option
+@json_option
+def classify(model: str, negatives: Path | None, seed: int, source: str | None, as_json: bool) -> None:
+    """Tell true triples from false ones with MODEL, by a threshold for each relation (Sec. V-C).
+
+    Thresholds are set on valid, the accuracy is that on test. Relations without both classes in valid use the
+    threshold that is best for all; the answer says how many triples did.
+    """
+    from autosf.evaluation.classification import classify as classified
+
+    asked = opened(model, source)
+    folder = negatives or negatives_folder(asked, source)
+    labelled = labelled_triples(asked, folder, seed)
+    result = classification_record(asked, classified(asked.model, labelled))
+    result["negatives"] = str(folder) if folder else f"made, seed {seed}"
+
+    def for_people() -> Any:
+        from autosf.app.model_tables import classification_for_people
+
+        return classification_for_people(result)
+
+    answer(result, as_json, for_people)
+
+
+def labelled_triples(asked: AskableModel, folder: Path | None, seed: int) -> Negatives:
+    """The labelled triples of a folder, or made ones."""
+    import numpy as np
+
+    from autosf.app.predicting import needed_graph
+    from autosf.evaluation.corrupting import made_negatives
+    from autosf.graph.negatives import read_negatives
+
+    graph = needed_graph(asked.trained)
+    if folder is not None:
+        return read_negatives(folder, graph)
+    return made_negatives(graph, np.random.default_rng(seed), asked.known_answers())
+
+
+def negatives_folder(asked: AskableModel, source: str | None) -> Path | None:
+    """The folder of the graph, given or the one trained on, if it is there and has labelled triples."""
+    import os
+
+    from autosf.errors import UserError
+    from autosf.graph.registry import locate, search_path
+
+    graph = asked.facts.get("graph")
+    named = source or (graph.get("source") if isinstance(graph, dict) else None)
+    if not isinstance(named, str) or not named:
+        return None
+    folder = Path(named)
+    try:
+        if not folder.is_dir() and folder.name == named:
+            folder = locate(named, search_path=search_path(os.environ))
+        return folder if any("_neg." in path.name for path in folder.iterdir()) else None
+    except (UserError, OSError, ValueError):
+        return None
+
+
+def classification_record(asked: AskableModel, found: Classification) -> dict[str, Any]:
+    """Accuracy and thresholds under the names that programs rely on."""
+    labels, thresholds = asked.trained.relations.labels.to_list(), found.thresholds
+    shown = [place for place in range(len(labels)) if found.counts[place]]
+    return {
+        "accuracy": found.accuracy,
+        "thresholds": {
+            labels[place]: float(thresholds.of_relation[place])
+            for place in range(len(labels))
+            if thresholds.is_own[place]
+        },
+        "fallback_count": found.fallback_count,
+        "fallback_relations": found.fallback_relations,
+        "overall_threshold": thresholds.overall,
+        "count": int(found.counts.sum()),
+        "relations": [
+            {
+                "relation": labels[place],
+                "accuracy": float(found.of_relation[place]),
+                "threshold": float(thresholds.of_relation[place]),
+                "count": int(found.counts[place]),
+            }
+            for place in shown
+        ],
+    }
+
+
+@click.command(epilog="Example: autosf predict MODEL --head virus --relation causes")
+@click.argument("model")
+@click.option("--head", help="With --relation: which tails? With --tail: which relations?")
+@click.option("--relation", help="With --head or --tail; or of new facts only.")
+@click.option("--tail", help="With --relation: which heads?")
+@click.option("--near", help="Which entities are embedded most alike?")
+@click.option(
+    "--new-facts", "wants_facts", is_flag=True, help="The best triples that the graph does not have."
+)
+@click.option("--each", type=int, help="New facts: at most so many of one head and relation.")
+@click.option("--all-pairs", is_flag=True, help="New facts: of all heads and relations, also unseen pairs.")
+@click.option("--loops", is_flag=True, help="New facts: also of an entity with itself.")
+@click.option("--top", default=10, show_default=True, help="How many answers.")
+@click.option("--hide-known", is_flag=True, help="Leave out what the graph has already.")
+@graph_option
+@json_option
+def predict(model: str, source: str | None, top: int, as_json: bool, **question: Any) -> None:
+    """Ask MODEL for tails, heads, relations, similar entities or new facts.
+
+    Equal scores stand in label order. Scores of one question are comparable, those of two only roughly.
+    """
+    ask, told = asking(top, **question)
+    rows = ask(opened(model, source)).to_dicts()
+
+    def for_people() -> Any:
+        from autosf.app.model_tables import predictions_for_people
+
+        return predictions_for_people(rows, told)
+
+    answer({"predictions": rows}, as_json, for_people)
+
+
+def asking(
+    top: int,
+    *,
+    head: str | None,
+    relation: str | None,
+    tail: str | None,
+    near: str | None,
+    wants_facts: bool,
+    each: int | None,
+    all_pairs: bool,
+    loops: bool,
+    hide_known: bool,
+) -> tuple[Callable[[AskableModel], pl.DataFrame], str]:
+    """What is asked of the model, by the options given, and the question in words."""
+    named = {"head": head, "relation": relation, "tail": tail}
+    given = {role: [label] for role, label in named.items() if label is not None}
+    if not wants_facts and (each is not None or all_pairs or loops):
+        raise click.UsageError("--each, --all-pairs and --loops go with --new-facts")
+    if wants_facts and near is None and set(given) <= {"relation"}:
+        return (
+            lambda asked: facts_of(asked, top, relation, each=each, all_pairs=all_pairs, loops=loops)
+        ), "New facts"
+    if near is not None and not given and not wants_facts:
+        return (lambda asked: asked.neighbours(near, top)), f"Near {_shown(near)}"
+    if near is None and len(given) == 2 and not wants_facts:
+        told = "  ".join("?" if label is None else _shown(label) for label in named.values())
+        known = "hide" if hide_known else "mark"
+        return (lambda asked: asked.predict_many(given, top, known).drop(*given)), told
+    raise click.UsageError(
+        "expected two of --head, --relation and --tail, or --near, or --new-facts (with --relation or without)"
+    )
+
+
+def facts_of(
+    asked: AskableModel, top: int, relation: str | None, *, each: int | None, all_pairs: bool, loops: bool
+) -> pl.DataFrame:
+    """New facts, none of which is known."""
+    import polars as pl
+
+    wanted = None if relation is None else [relation]
+    found = asked.new_facts(top, wanted, each=each, pairs="all" if all_pairs else "seen", loops=loops)
+    return found.with_columns(pl.lit(False).alias("known"))
+
+
+def _shown(label: str) -> str:
+    from autosf.errors import quoted
+
+    return quoted(label, 120)[1:-1]
+
+
+@click.command(epilog="Example: autosf export MODEL --to npz embeddings.npz")
+@click.argument("model")
+@click.option(
+    "--to", "form", required=True, type=click.Choice(["safetensors", "npz", "word2vec", "parquet"]),
+    help="The file's form.",
+)  # fmt: skip
+@click.argument("out", type=click.Path(path_type=Path))
+@json_option
+def export(model: str, form: str, out: Path, as_json: bool) -> None:
+    """Write the embeddings of MODEL with their labels to the file OUT."""
+    from autosf.app.exporting import export as exported
+
+    path = exported(opened(model, None).trained, out, form)
+    answer({"path": str(path), "form": form}, as_json, lambda: f"written to {path}")
+
+
+def opened(model: str, source: str | None) -> AskableModel:
+    """The model of a folder, with the triples of a graph that the user names."""
+    from autosf.app.predicting import load
+
+    return load(model, graph=source)

@@ -1,0 +1,88 @@
+"""The answers of the commands on models as tables for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from autosf.app.data_tables import label
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import RenderableType
+
+METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10", "mean_rank", "count")
+TITLES = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
+
+
+def _table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in words:
+        table.add_column(column, overflow="fold")
+    for column in numbers:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _numbers(row: Mapping[str, Any]) -> list[str]:
+    """The metrics of a row as people read them."""
+    shown = [f"{row[key]:.4f}" for key in METRICS[:4]]
+    return [*shown, f"{row['mean_rank']:,.1f}", f"{row['count']:,}"]
+
+
+def evaluation_for_people(result: Mapping[str, Any], by: str | None) -> list[RenderableType]:
+    """All triples, those without unseen entities, and the groups."""
+    titles = [TITLES.get(key, key.replace("_", " ")) for key in METRICS]
+    title = f"\n{label(result['graph'])}, {result['split']}, filtered"
+    table = _table(title, [""], titles)
+    table.add_row("all triples", *_numbers(result))
+    if result["seen"] and result["unseen_count"]:
+        table.add_row("seen in train", *_numbers(result["seen"]), style="dim")
+    low, high = result["mrr_interval"]
+    pieces: list[RenderableType] = [table, Text(f"MRR {low:.4f} to {high:.4f} with 95 % confidence", "dim")]
+    if result["unseen_count"]:
+        told = f"{result['unseen_count']:,} triples have an entity or relation that train never shows"
+        pieces.append(Text(told, "dim"))
+    if result["groups"]:
+        groups = _table(f"\nBy {by}", [by or ""], titles)
+        for name, row in result["groups"].items():
+            shown = name.replace("_", "-") if by == "pattern" else name
+            groups.add_row(label(shown), *_numbers(row))
+        pieces.append(groups)
+    return pieces
+
+
+def classification_for_people(result: Mapping[str, Any], most: int = 20) -> list[RenderableType]:
+    """The accuracy, how negatives came about, and the relations with the most triples."""
+    fallback = f"{result['fallback_count']:,} triples of {result['fallback_relations']:,} relations"
+    pieces: list[RenderableType] = [
+        Text(f"\naccuracy {result['accuracy']:.2%} on {result['count']:,} triples", "bold"),
+        Text(f"negatives: {result['negatives']}", "dim"),
+        Text(f"{fallback} were judged by the overall threshold {result['overall_threshold']:.4f}", "dim"),
+    ]
+    rows = sorted(result["relations"], key=lambda row: -row["count"])[:most]
+    table = _table(
+        f"\nThe {len(rows)} most frequent relations", ["relation"], ["accuracy", "threshold", "triples"]
+    )
+    for row in rows:
+        table.add_row(
+            label(row["relation"]), f"{row['accuracy']:.2%}", f"{row['threshold']:.4f}", f"{row['count']:,}"
+        )
+    return [*pieces, table]
+
+
+def predictions_for_people(rows: Sequence[Mapping[str, Any]], question: str) -> list[RenderableType]:
+    """The answers, best first, known ones marked."""
+    if not rows:
+        return [Text("no answer: all are known already")]
+    words = [key for key in rows[0] if key not in ("score", "similarity", "known")]
+    number = "score" if "score" in rows[0] else "similarity"
+    table = _table(f"\n{question}", words, [number])
+    table.add_column("")
+    for row in rows:
+        mark = Text("known", "dim") if row.get("known") else Text("")
+        table.add_row(*(label(row[word]) for word in words), f"{row[number]:.4f}", mark)
+    return [table]

@@ -1,0 +1,243 @@
+"""The commands on models: the keys programs rely on, tables for people, one line for a mistake."""
+
+import json
+
+import click
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from safetensors import safe_open
+
+from autosf.app.commands.models import classify, evaluate, export, predict
+from autosf.app.predicting import AskableModel, load
+from autosf.embedding.model_folder import save_model
+from autosf.errors import UserError
+from autosf.evaluation.metrics import summarise
+from autosf.evaluation.ranking import rank_plainly
+from autosf.graph.knowledge_graph import KnowledgeGraph
+from autosf.graph.writing import write_graph
+from random_models import STRANGE_LABELS, random_graph, random_model
+
+METRICS = {"mrr", "hits_at_1", "hits_at_3", "hits_at_10", "mean_rank", "count"}
+COMMANDS = [evaluate, classify, predict, export]
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return random_model(random_graph())
+
+
+@pytest.fixture
+def folder(tmp_path, trained):
+    return str(save_model(tmp_path / "model", trained))
+
+
+@pytest.fixture
+def bare(tmp_path, trained):
+    return str(save_model(tmp_path / "bare", trained, with_triples=False))
+
+
+def text(command: click.Command, *arguments: object) -> str:
+    done = CliRunner().invoke(command, list(map(str, arguments)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def result(command: click.Command, *arguments: object) -> dict:
+    return json.loads(text(command, *arguments, "--json"))
+
+
+def refused(command: click.Command, *arguments: object) -> str:
+    with pytest.raises((UserError, click.UsageError)) as caught:
+        command.main([*map(str, arguments)], standalone_mode=False)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_a_sentence_an_example_and_json(command):
+    sentence = command.get_short_help_str(200)
+    assert sentence.endswith(".")
+    assert not sentence.endswith("...")
+    assert command.epilog.startswith(f"Example: autosf {command.name}")
+    assert any(parameter.name == "as_json" for parameter in command.params)
+
+
+def test_evaluate_has_the_keys_programs_rely_on_and_the_numbers_of_ranking(folder, trained):
+    found = result(evaluate, folder)
+    assert METRICS | {"unseen_count", "groups"} <= set(found)
+    ranks = rank_plainly(trained.model, trained.graph.test, AskableModel(trained).known_answers())
+    assert found["mrr"] == pytest.approx(summarise(ranks).mrr)
+    assert found["count"] == len(trained.graph.test)
+    assert found["groups"] == {}
+    assert found["mrr_interval"][0] <= found["mrr"] <= found["mrr_interval"][1]
+
+
+@pytest.mark.parametrize("by", ["relation", "pattern", "side", "category"])
+def test_evaluate_by_groups(folder, by):
+    found = result(evaluate, folder, "--by", by, "--split", "valid")
+    assert found["groups"]
+    assert all(set(group) >= METRICS for group in found["groups"].values())
+    if by != "side":
+        assert sum(group["count"] for group in found["groups"].values()) == found["count"]
+    assert f"By {by}" in text(evaluate, folder, "--by", by)
+
+
+def test_evaluate_needs_triples_and_takes_them_from_the_graph(bare, tmp_path, folder):
+    assert "--graph" in refused(evaluate, bare)
+    write_graph(random_graph(), tmp_path / "graph")
+    assert result(evaluate, bare, "--graph", tmp_path / "graph")["mrr"] == result(evaluate, folder)["mrr"]
+    write_graph(random_graph(1), tmp_path / "other")
+    assert "not the one the model was trained on" in refused(evaluate, bare, "--graph", tmp_path / "other")
+
+
+def test_a_split_without_triples_is_refused(tmp_path):
+    graph = KnowledgeGraph.from_ids("g", ["a", "b"], ["r"], {"train": [[0, 0, 1]]})
+    folder = save_model(tmp_path / "model", random_model(graph))
+    assert "its test split has no triples" in refused(evaluate, folder)
+    assert result(evaluate, folder, "--split", "train")["count"] == 1
+
+
+def test_classify_has_the_keys_programs_rely_on(folder):
+    found = result(classify, folder)
+    assert {"accuracy", "thresholds", "fallback_count"} <= set(found)
+    assert 0 <= found["accuracy"] <= 1
+    assert set(found["thresholds"]) <= {f"r{i}" for i in range(4)}
+    assert found["negatives"] == "made, seed 0"
+    assert found == result(classify, folder, "--seed", 0)
+    assert "accuracy" in text(classify, folder)
+
+
+def test_classify_uses_the_negatives_of_the_graph(folder, tmp_path):
+    for split in ("valid", "test"):
+        rows = [("e1", "r1", "e2", 1), ("e2", "r1", "e1", -1), ("e1", "r2", "e2", 1)]
+        lines = "".join("\t".join(map(str, row)) + "\n" for row in rows)
+        (tmp_path / f"{split}_neg.tsv").write_text(lines)
+    found = result(classify, folder, "--negatives", tmp_path)
+    assert found["count"] == 3
+    assert found["fallback_count"] == 1
+    assert list(found["thresholds"]) == ["r1"]
+    assert found["negatives"] == str(tmp_path)
+
+
+def test_predict_has_the_keys_programs_rely_on(folder):
+    asked = load(folder)
+    tails = result(predict, folder, "--head", "e3", "--relation", "r1", "--top", 4)["predictions"]
+    assert tails == asked.predict_tails("e3", "r1", 4).to_dicts()
+    assert set(tails[0]) == {"entity", "score", "known"}
+    heads = result(predict, folder, "--relation", "r1", "--tail", "e3", "--hide-known")["predictions"]
+    assert heads == asked.predict_heads("r1", "e3", known="hide").to_dicts()
+    relations = result(predict, folder, "--head", "e1", "--tail", "e3")["predictions"]
+    assert set(relations[0]) == {"relation", "score", "known"}
+    assert len(relations) == 4
+
+
+def test_predict_finds_neighbours_and_new_facts(folder):
+    asked = load(folder)
+    near = result(predict, folder, "--near", "e3", "--top", 2)["predictions"]
+    assert near == asked.neighbours("e3", 2).to_dicts()
+    facts = result(predict, folder, "--new-facts", "--relation", "r2", "--each", 1, "--all-pairs")[
+        "predictions"
+    ]
+    assert set(facts[0]) == {"head", "relation", "tail", "score", "known"}
+    assert len({(row["head"], row["relation"]) for row in facts}) == 10
+    assert {row["relation"] for row in facts} == {"r2"}
+    assert "New facts" in text(predict, folder, "--new-facts")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "expected two of --head, --relation and --tail"),
+        (["--head", "e1"], "expected two of"),
+        (["--head", "e1", "--relation", "r1", "--tail", "e2"], "expected two of"),
+        (["--head", "e1", "--new-facts"], "expected two of"),
+        (["--near", "e1", "--head", "e1"], "expected two of"),
+        (["--head", "e1", "--relation", "r1", "--each", "2"], "go with --new-facts"),
+        (["--head", "e1", "--relation", "r1", "--top", "0"], "top: expected a number from 1"),
+        (["--head", "e1x", "--relation", "r1"], 'unknown entity "e1x"; did you mean'),
+        (["--head", "e1", "--relation", "r11"], 'did you mean "r1"'),
+    ],
+)
+def test_mistaken_questions_are_told_in_one_line(folder, options, words):
+    assert words in refused(predict, folder, *options)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_what_is_no_model_is_refused_in_one_line(command, tmp_path):
+    rest = {predict: ["--near", "x"], export: ["--to", "npz", tmp_path / "out"]}.get(command, [])
+    assert "there is no such folder" in refused(command, tmp_path / "nothing", *rest)
+    assert "not a model folder" in refused(command, tmp_path, *rest)
+
+
+def test_strange_labels_are_shown_as_they_are_and_never_obeyed(tmp_path):
+    graph = random_graph(labels=STRANGE_LABELS, entities=20, relations=len(STRANGE_LABELS), triples=200)
+    folder = save_model(tmp_path / "model", random_model(graph))
+    shown = text(predict, folder, "--head", "[red]markup[/red]", "--relation", "tab\there", "--top", 20)
+    assert "[red]markup[/red]" in shown
+    assert "line\\nbreak" in shown
+    assert "\u202e" not in shown
+    rows = result(predict, folder, "--head", "line\nbreak", "--relation", "🦊 emoji", "--top", 20)[
+        "predictions"
+    ]
+    assert {row["entity"] for row in rows} == set(graph.entities.labels)
+    assert text(evaluate, folder, "--by", "relation", "--split", "train")
+
+
+@pytest.mark.parametrize("reciprocal", [False, True])
+def test_exported_files_open_with_other_tools(tmp_path, reciprocal):
+    trained = random_model(random_graph(), reciprocal=reciprocal)
+    folder = save_model(tmp_path / "model", trained)
+    entities, labels = trained.model.entities.numpy(), trained.entities.labels.to_list()
+
+    assert result(export, folder, "--to", "npz", tmp_path / "a.npz")["path"] == str(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as arrays:
+        assert np.array_equal(arrays["entities"], entities)
+        assert np.array_equal(arrays["relations"], trained.model.relations.numpy()[:4])
+        assert ("reciprocal_relations" in arrays) == reciprocal
+        assert arrays["entity_labels"].tolist() == labels
+        assert arrays["relation_labels"].tolist() == trained.relations.labels.to_list()
+
+    text(export, folder, "--to", "safetensors", tmp_path / "a.safetensors")
+    with safe_open(tmp_path / "a.safetensors", framework="np") as file:
+        assert np.array_equal(file.get_tensor("entities"), entities)
+        assert json.loads(file.metadata()["entity_labels"]) == labels
+        assert json.loads(file.metadata()["structure"])[0] == [1, 0, 3, 0]
+
+    text(export, folder, "--to", "parquet", tmp_path / "a.parquet")
+    table = pl.read_parquet(tmp_path / "a.parquet")
+    assert (
+        table["kind"].unique().sort().to_list()
+        == ["entity", "reciprocal", "relation"][:: 1 if reciprocal else 2]
+    )
+    rows = table.filter(pl.col("kind") == "entity")
+    assert rows["label"].to_list() == labels
+    assert np.array_equal(np.array(rows["vector"].to_list(), np.float32), entities)
+
+    text(export, folder, "--to", "word2vec", tmp_path / "a.txt")
+    lines = (tmp_path / "a.txt").read_text().splitlines()
+    assert lines[0] == "20 8"
+    assert [line.split(" ")[0] for line in lines[1:]] == labels
+    assert np.array_equal(np.array([line.split(" ")[1:] for line in lines[1:]], np.float32), entities)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert len({path.stat().st_mode for path in tmp_path.glob("a.*")}) == 1
+
+
+def test_labels_that_a_form_cannot_hold_are_refused_and_nothing_is_left(tmp_path):
+    graph = KnowledgeGraph.from_ids("g", ["a b", "a_b", "c\0"], ["r"], {"train": [[0, 0, 1], [1, 0, 2]]})
+    folder = save_model(tmp_path / "model", random_model(graph))
+    assert "word2vec cannot hold" in refused(export, folder, "--to", "word2vec", tmp_path / "x")
+    assert "ends in a zero byte" in refused(export, folder, "--to", "npz", tmp_path / "x")
+    assert "found a folder" in refused(export, folder, "--to", "npz", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    text(export, folder, "--to", "parquet", tmp_path / "x")
+    assert pl.read_parquet(tmp_path / "x")["label"].to_list() == ["a b", "a_b", "c\0", "r"]
+
+
+def test_a_model_of_a_large_vocabulary_of_long_labels_is_refused_for_npz(tmp_path):
+    labels = ["x" * 1_000_000, *(f"e{i}" for i in range(400))]
+    graph = KnowledgeGraph.from_ids("g", labels, ["r"], {"train": [[i, 0, 0] for i in range(401)]})
+    folder = save_model(tmp_path / "model", random_model(graph))
+    assert "too long for a numpy array" in refused(export, folder, "--to", "npz", tmp_path / "x")
