@@ -13,6 +13,7 @@ from benchmarks.measured import show
 TITLES = {
     "algebra": "The algebra: filter and features",
     "reading": "Graphs: reading, known answers, statistics",
+    "ranking": "Ranking: filtered evaluation beside PyKEEN",
     "training": "Training: an epoch of ComplEx beside a plain reference",
 }
 
