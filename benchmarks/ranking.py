@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
 DIMENSION = 64
-SAMPLE = 1024  # triples for the evaluator that would need minutes for all; its time is a sum over batches
+SAMPLE = 512  # triples for the evaluator that would need minutes for all; its time is a sum over batches
 BATCHES = (32, 256)  # PyKEEN's own choice on a CPU, and one nearer to ours: the faster counts
 
 
@@ -63,14 +63,16 @@ def random_model(graph: KnowledgeGraph) -> Model:
 
 
 def beside_pykeen(name: str) -> list[Measured]:
-    """How many times faster than PyKEEN's evaluator and its evaluation loop, which find the same MRR."""
+    """How many times faster than PyKEEN's evaluator and its evaluation loop, which find the same MRR.
+
+    Ours is measured before and after theirs, and the slower counts: the machine may not stay as it was.
+    """
     graph = graph_named(name)
     model = random_model(graph)
     sample = np.random.default_rng(0).permutation(len(graph.valid))[:SAMPLE]
     ours = seconds(lambda: rank(model, graph.valid, known_answers(graph)), repeats=5)
     mrr = summarise(rank(model, graph.valid, known_answers(graph))).mrr
     mrr_of_sample = summarise(rank(model, graph.valid[sample], known_answers(graph))).mrr
-    lines = [Measured(f"{name} valid, both sides, known answers included", ours, "s")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.disable(logging.WARNING)
@@ -78,9 +80,10 @@ def beside_pykeen(name: str) -> list[Measured]:
         loop = fastest(lambda batch: evaluation_loop(theirs, graph, batch), mrr)
         evaluator = fastest(lambda batch: evaluator_run(theirs, graph, sample, batch), mrr_of_sample)
         logging.disable(logging.NOTSET)
+    ours = max(ours, seconds(lambda: rank(model, graph.valid, known_answers(graph)), repeats=5))
     evaluator *= len(graph.valid) / len(sample)
     scaled = f"{evaluator:,.0f} s, scaled from {SAMPLE:,} of {len(graph.valid):,} triples"
-    lines.append(Measured("times faster than PyKEEN's RankBasedEvaluator", evaluator / ours, "x", 20, scaled))
+    lines = [Measured("times faster than PyKEEN's RankBasedEvaluator", evaluator / ours, "x", 20, scaled)]
     note = f"{loop:,.1f} s; building the filter is in both"
     lines.append(Measured("times faster than PyKEEN's LCWAEvaluationLoop", loop / ours, "x", 6, note))
     return lines

@@ -166,6 +166,16 @@ def test_scores_are_the_models_and_known_triples_are_marked(seed, reciprocal):
     assert asked.score(others)["known"].to_list() == [row in facts for row in others]
 
 
+def test_probabilities_rise_with_the_score_of_a_relation(asked):
+    triples = [("e1", "r1", f"e{i}") for i in range(20)]
+    found = asked.predict_proba(triples)
+    assert found.columns == ["head", "relation", "tail", "probability", "known"]
+    assert found["probability"].is_between(0, 1).all()
+    by_score = asked.score(triples)["score"].arg_sort()
+    assert found["probability"].gather(by_score).is_sorted()
+    assert found.equals(asked.predict_proba(triples))
+
+
 def test_neighbours_are_the_most_similar_others(asked):
     found = asked.neighbours("e3", 4)
     place = asked.trained.entities.id("e3")

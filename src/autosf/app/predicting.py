@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from autosf.embedding.model import Model
     from autosf.embedding.new_facts import Block
     from autosf.embedding.trained_model import TrainedModel
+    from autosf.evaluation.calibration import Calibration
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
 KNOWN = ("mark", "hide")
@@ -64,7 +65,7 @@ class AskableModel:
     """
 
     trained: TrainedModel
-    _kept: dict[str, KnownAnswers] = field(default_factory=dict, init=False, repr=False)
+    _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def model(self) -> Model:
@@ -88,7 +89,8 @@ class AskableModel:
         """The known answers of the graph, all splits together; made when first needed."""
         if "known" not in self._kept:
             self._kept["known"] = known_answers(needed_graph(self.trained))
-        return self._kept["known"]
+        known: KnownAnswers = self._kept["known"]
+        return known
 
     def predict_tails(self, head: str, relation: str, top: int = 10, known: str = "mark") -> pl.DataFrame:
         """The best answers of (head, relation, ?): columns entity, score, known."""
@@ -133,12 +135,18 @@ class AskableModel:
 
         With reciprocal relations the score is the mean of both directions.
         """
-        columns = table_of(triples, "triples").columns
-        ids = np.stack(
-            [self._encoded(column, role) for column, role in zip(columns, ROLES, strict=True)], axis=1
-        )
-        labelled = {role: column.alias(role) for role, column in zip(ROLES, columns, strict=True)}
-        return pl.DataFrame({**labelled, "score": self._scores(ids), "known": self._are_known(ids)})
+        labels, ids = self._triples(triples)
+        return labels.with_columns(score=self._scores(ids), known=self._are_known(ids))
+
+    def predict_proba(self, triples: object, seed: int = 0) -> pl.DataFrame:
+        """The triples with probability, how likely each is true, and known.
+
+        Platt's curve for each relation, fitted to valid with as many false triples, drawn by `seed`: a
+        probability among triples of which half are true.
+        """
+        labels, ids = self._triples(triples)
+        probability = self._calibration(seed).probability(self._scores(ids), ids[:, 1])
+        return labels.with_columns(probability=pl.Series(probability), known=self._are_known(ids))
 
     def neighbours(self, entity: str, top: int = 10) -> pl.DataFrame:
         """The entities with the most similar embeddings, by cosine: columns entity, similarity."""
@@ -181,6 +189,26 @@ class AskableModel:
     def save(self, folder: Path | str, *, with_triples: bool = True) -> Path:
         """Write the model folder, whole or not at all; its path comes back."""
         return save_model(folder, self.trained, with_triples=with_triples)
+
+    def _triples(self, triples: object) -> tuple[pl.DataFrame, NDArray[np.int32]]:
+        """Triples as the user gives them, as a frame of labels and as ids. [n, 3]"""
+        columns = dict(zip(ROLES, table_of(triples, "triples").columns, strict=True))
+        ids = np.stack([self._encoded(column, role) for role, column in columns.items()], axis=1)
+        return pl.DataFrame(columns), ids
+
+    def _calibration(self, seed: int) -> Calibration:
+        """The curves from scores to probabilities; made when first needed."""
+        from autosf.evaluation.calibration import calibrate
+        from autosf.evaluation.corrupting import made_negatives
+
+        if f"calibration {seed}" not in self._kept:
+            graph, known = needed_graph(self.trained), self.known_answers()
+            valid = made_negatives(graph, np.random.default_rng(seed), known).valid
+            scores, relations = self._scores(valid.triples), valid.triples[:, 1]
+            found = calibrate(scores, relations, valid.is_true, self.model.relation_count)
+            self._kept[f"calibration {seed}"] = found
+        kept: Calibration = self._kept[f"calibration {seed}"]
+        return kept
 
     def _encoded(self, labels: pl.Series, role: str) -> NDArray[np.int32]:
         vocabulary = self.trained.relations if role == "relation" else self.trained.entities
