@@ -71,7 +71,7 @@ def test_multiclass_equals_autograd_of_its_definition(counts, entities, scale):
     loss = multiclass_plainly(q, e, wanted)
     loss.backward()
     for block in (1, 2, len(counts)):
-        work = Workspace(torch.empty(entities * block, dtype=torch.float64), torch.empty_like(e))
+        work = Workspace.for_block(e.detach(), block)
         found, by_query, by_entity = multiclass(q.detach(), e.detach(), wanted, work)
         torch.testing.assert_close(found, loss.detach())
         torch.testing.assert_close(by_query, q.grad)

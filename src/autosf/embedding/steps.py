@@ -42,27 +42,31 @@ def multiclass_gradients(
     queries = ask(structure, e, r, batch.tail_queries)
     kept = dropped(queries, settings.dropout, generator)
     asked = queries if kept is None else queries * kept
-    loss, by_query, by_entity = multiclass(asked, entities, batch.targets, work)
+    share = 1 / batch.triples
+    counts = batch.targets.counts * share
+    loss, by_query, by_entity = multiclass(asked, entities, batch.targets, work, share)
     if settings.regulariser == "dura":
-        weight = settings.entity_weight * batch.targets.counts[:, None]
+        weight = settings.entity_weight * counts[:, None]
         loss = loss + (weight * asked**2).sum()
         by_query.add_(weight * asked, alpha=2)
     if kept is not None:
         by_query *= kept
     by_source, by_relation = answer_back(structure, e, r, by_query, batch.tail_queries)
-    loss = loss + penalised(e, by_source, batch.targets.counts, settings.regulariser, settings.entity_weight)
-    loss = loss + penalised(
-        r, by_relation, batch.targets.counts, settings.regulariser, settings.relation_weight
-    )
+    loss = loss + penalised(e, by_source, counts, settings.regulariser, settings.entity_weight)
+    loss = loss + penalised(r, by_relation, counts, settings.regulariser, settings.relation_weight)
     by_entity.index_add_(0, batch.entities, by_source)
     relation_gradient = torch.zeros_like(relations).index_add_(0, batch.relations, by_relation)
     if settings.relation_prediction:
         loss = loss + relation_prediction(
-            structure, entities, relations, batch, settings.relation_prediction, by_entity, relation_gradient
+            structure,
+            entities,
+            relations,
+            batch,
+            settings.relation_prediction * share,
+            by_entity,
+            relation_gradient,
         )
-    return Gradients(
-        loss / batch.triples, by_entity.div_(batch.triples), relation_gradient.div_(batch.triples)
-    )
+    return Gradients(loss, by_entity, relation_gradient)
 
 
 def relation_prediction(
