@@ -85,7 +85,11 @@ def peak_memory(graph_name: str, dimension: int) -> tuple[float, float]:
     return busy - idle, busy
 
 
-SAY_PEAK = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+# ru_maxrss is inherited from the process that started this one; VmHWM is not
+SAY_PEAK = (
+    "status = dict(line.split(':', 1) for line in open('/proc/self/status'));"
+    "print(int(status['VmHWM'].split()[0]) / 1024)"
+)
 
 
 def one_epoch(

@@ -60,7 +60,7 @@ def test_every_command_has_a_sentence_an_example_and_json(path, command):
     assert any(parameter.name == "as_json" for parameter in command.params)
 
 
-@pytest.mark.parametrize("path", [("demo",), ("show",), ("space",)], ids=" ".join)
+@pytest.mark.parametrize("path", [("zoo",), ("show",), ("space",)], ids=" ".join)
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_examples_run(path, as_json, capfd):
     command = dict(ALL)[path]
@@ -152,7 +152,7 @@ def test_a_reader_that_leaves_is_no_error():
 
 
 def test_pipes_carry_no_colours():
-    done = in_a_shell(f"{shlex.quote(sys.executable)} -m autosf demo")
+    done = in_a_shell(f"{shlex.quote(sys.executable)} -m autosf zoo")
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
     assert not any(line.endswith(" ") for line in done.stdout.splitlines())

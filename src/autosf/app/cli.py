@@ -13,8 +13,9 @@ import click
 
 from autosf import __version__
 from autosf.app.commands.data import data
+from autosf.app.commands.demo import demo
 from autosf.app.commands.models import classify, evaluate, export, predict
-from autosf.app.commands.structures import demo, show, space
+from autosf.app.commands.structures import show, space, zoo
 from autosf.app.commands.training import train
 from autosf.errors import UserError
 
@@ -37,7 +38,7 @@ def autosf(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (demo, train, evaluate, classify, predict, export, show, space, data):
+for command in (demo, train, evaluate, classify, predict, export, show, space, zoo, data):
     autosf.add_command(command)
 
 

@@ -6,13 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autosf.errors import UserError
-
 if TYPE_CHECKING:
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
 
-def graph_of(source: str, **options: Any) -> KnowledgeGraph:
+def graph_of(source: object, **options: Any) -> KnowledgeGraph:
     """`read_graph` with names looked up in `$AUTOSF_DATA`, the cache and the packaged graphs."""
     from autosf.graph.reading import read_graph
     from autosf.graph.registry import search_path
@@ -27,10 +25,7 @@ def graph_as_it_is(source: str, **options: Any) -> KnowledgeGraph:
 
     path = Path(source)
     if path.is_file():
-        try:
-            return graph_of(source, make_valid=0, make_test=0, **options)
-        except UserError:
-            return graph_of(source, **options)  # its triples name their splits, or the error is another one
+        return graph_of(source, make_valid=0, make_test=0, **options)
     if not path.is_dir() and path.name == source:
         path = locate(source, search_path=search_path(os.environ))
         options.setdefault("name", name_of(source) or path.name)

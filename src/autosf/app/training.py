@@ -6,11 +6,13 @@ import platform
 import time
 import tomllib
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from autosf import __version__
+from autosf.app.graphs import graph_of
 from autosf.embedding.checkpoints import identity, load_checkpoint, save_checkpoint
 from autosf.embedding.model_folder import save_model
 from autosf.embedding.presets import preset
@@ -19,17 +21,17 @@ from autosf.embedding.training import Trained, train
 from autosf.errors import UserError, quoted
 from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank
+from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.graph.known_answers import known_answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from autosf.algebra.structure import Structure
-    from autosf.embedding.model import Model
+    from autosf.app.predicting import AskableModel
     from autosf.embedding.settings import TrainingSettings
     from autosf.embedding.state import State
-    from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.graph.known_answers import KnownAnswers
 
 CHECKPOINT_SECONDS = 20  # between two checkpoints, so that writing them costs little
 
@@ -44,6 +46,7 @@ class Job:
     seed: int
     device: str
     out: Path
+    source: str = ""  # how the user named the graph
 
     @property
     def checkpoint(self) -> Path:
@@ -98,10 +101,8 @@ def device_of(wish: str) -> str:
 
 def run_training(job: Job, resume: bool, report: Callable[[State], None], command: str) -> dict[str, Any]:
     """Train, save the model folder and tell the result; an interrupted one leaves its checkpoint."""
-    started = time.perf_counter()
+    started, last_saved = time.perf_counter(), time.monotonic()
     state = starting_state(job, resume)
-    known = known_answers(job.graph)
-    last_saved = time.monotonic()
 
     def watch(state: State) -> None:
         nonlocal last_saved
@@ -110,9 +111,20 @@ def run_training(job: Job, resume: bool, report: Callable[[State], None], comman
             last_saved = time.monotonic()
         report(state)
 
-    def validate(model: Model) -> float:
-        return summarise(rank(model, job.graph.valid, known)).mrr
+    trained, result = trained_result(job, known_answers(job.graph), state, watch)
+    if trained.ending == "interrupted":
+        save_checkpoint(job.checkpoint, trained.state, job.who)
+        raise KeyboardInterrupt
+    save_model(job.out, labelled(job, trained, result, command))
+    job.checkpoint.unlink(missing_ok=True)
+    return {**result, "seconds": time.perf_counter() - started, "model": str(job.out)}
 
+
+def trained_result(
+    job: Job, known: KnownAnswers, state: State | None, watch: Callable[[State], None]
+) -> tuple[Trained, dict[str, Any]]:
+    """The trained model and what there is to tell of it."""
+    valid_triples = job.graph.valid
     trained = train(
         job.graph,
         job.structure,
@@ -120,34 +132,29 @@ def run_training(job: Job, resume: bool, report: Callable[[State], None], comman
         seed=job.seed,
         clock=time.perf_counter,
         device=job.device,
-        validate=validate if len(job.graph.valid) else None,
+        validate=(lambda model: summarise(rank(model, valid_triples, known)).mrr)
+        if len(valid_triples)
+        else None,
         watch=watch,
         state=state,
     )
-    if trained.ending == "interrupted":
-        save_checkpoint(job.checkpoint, trained.state, job.who)
-        raise KeyboardInterrupt
     if trained.ending == "diverged" and not trained.state.curve:
         raise UserError("training diverged in its first epoch: the loss is not finite; lower learning_rate")
-    valid = summarise(rank(trained.model, job.graph.valid, known)) if len(job.graph.valid) else None
-    result = {
+    finished = trained.ending != "interrupted" and len(valid_triples)
+    valid = summarise(rank(trained.model, valid_triples, known)) if finished else None
+    return trained, {
         "valid": asdict(valid) if valid else None,
         "epochs": trained.state.epochs,
         "best_epoch": trained.state.best.number if trained.state.best else trained.state.epochs,
         "ending": trained.ending,
         "train_seconds": trained.train_seconds,
-        "seconds": time.perf_counter() - started,
         "settings": job.settings.as_dict(),
         "structure": job.structure.rows,
         "seed": job.seed,
         "device": job.device,
         "graph": job.graph.name,
         "curve": [asdict(epoch) for epoch in trained.state.curve],
-        "model": str(job.out),
     }
-    save_model(job.out, labelled(job, trained, result, command))
-    job.checkpoint.unlink(missing_ok=True)
-    return result
 
 
 def starting_state(job: Job, resume: bool) -> State | None:
@@ -165,7 +172,7 @@ def starting_state(job: Job, resume: bool) -> State | None:
 def labelled(job: Job, trained: Trained, result: Mapping[str, Any], command: str) -> TrainedModel:
     """The model with its labels and how it came to be."""
     facts = {
-        "graph": {"name": job.graph.name, "digest": job.graph.digest},
+        "graph": {"name": job.graph.name, "digest": job.graph.digest, "source": job.source},
         "settings": result["settings"],
         "seed": job.seed,
         "metrics": {"valid": result["valid"]},
@@ -176,3 +183,26 @@ def labelled(job: Job, trained: Trained, result: Mapping[str, Any], command: str
         "versions": {"autosf": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
     return TrainedModel(trained.model, job.graph.entities, job.graph.relations, facts, job.graph)
+
+
+def train_model(
+    graph: object,
+    structure: Structure | str = "complex",
+    *,
+    seed: int = 0,
+    device: str = "auto",
+    **settings: Any,
+) -> AskableModel:
+    """Train on a graph (a name, path, frame, array or KnowledgeGraph) and return a model to ask.
+
+    Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`.
+    """
+    from autosf.algebra.zoo import structure_from
+    from autosf.app.predicting import AskableModel
+
+    read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
+    chosen = structure_from(structure) if isinstance(structure, str) else structure
+    wanted = preset(read.name).changed(settings)
+    job = Job(read, chosen, wanted, seed, device_of(device), Path())
+    trained, result = trained_result(job, known_answers(read), None, lambda _: None)
+    return AskableModel(labelled(job, trained, result, ""))

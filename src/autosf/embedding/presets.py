@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from autosf.algebra.zoo import plain
 from autosf.embedding.settings import TrainingSettings
 
 
@@ -22,8 +23,3 @@ def preset(graph_name: str) -> TrainingSettings:
     wanted = plain(graph_name)
     values = next((values for name, values in presets().items() if plain(name) == wanted), {})
     return TrainingSettings().changed(values)
-
-
-def plain(name: str) -> str:
-    """A name without case and punctuation."""
-    return "".join(c for c in name.casefold() if c.isalnum())

@@ -1,4 +1,4 @@
-"""`autosf show`, `autosf space` and `autosf demo`: the search space, to look at."""
+"""`autosf show`, `autosf space` and `autosf zoo`: the search space, to look at."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def space(blocks: int, group: str, constraint: str, reachable: bool, as_json: bo
     answer(result, as_json, lambda: space_told(result))
 
 
-@click.command(epilog="Example: autosf demo")
+@click.command(epilog="Example: autosf zoo")
 @json_option
-def demo(as_json: bool) -> None:
+def zoo(as_json: bool) -> None:
     """Show the scoring functions that are known.
 
     Those that people designed and those that the paper's search found, drawn with what each can model.

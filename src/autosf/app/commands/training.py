@@ -77,7 +77,7 @@ def train(
         click.echo(f"autosf: {warning}", err=True)
     chosen = gathered_settings(read.name, settings, pairs, given)
     folder = out or Path(f"{plain(read.name)}-{plain(structure) if structure[0] != '[' else 'structure'}")
-    job = Job(read, wanted, chosen, seed, device_of(device), folder)
+    job = Job(read, wanted, chosen, seed, device_of(device), folder, graph)
     with EpochBar(chosen.epochs) as bar:
         result = run_training(job, resume, bar.report, "autosf " + shlex.join(sys.argv[1:]))
     answer(result, as_json, lambda: told(result))
