@@ -7,6 +7,7 @@ import importlib
 import os
 import platform
 import sys
+from pathlib import Path
 
 from benchmarks.measured import show
 
@@ -23,6 +24,9 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"benchmarks: unknown {sorted(unknown)}; known: {', '.join(TITLES)}", file=sys.stderr)
         return 2
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    if beside.is_dir():
+        os.environ.setdefault("AUTOSF_DATA", str(beside))
     cores = f"{os.cpu_count()} cores, {platform.machine()}"
     print(f"{datetime.date.today()}, Python {platform.python_version()}, {cores}")
     passed = [

@@ -31,7 +31,7 @@ GEMM_SHARE = 60  # percent of the best rate
 
 
 def data_folder() -> Path:
-    return Path(os.environ.get("AUTOSF_DATA", "../shared/data"))
+    return Path(os.environ.get("AUTOSF_DATA", "no-benchmark-graphs"))
 
 
 def best_gemm_rate() -> float:

@@ -1,0 +1,77 @@
+"""Quality of structures on benchmark graphs with each graph's preset; every run is a line of JSON.
+
+    python -m benchmarks.quality UMLS --structures distmult,complex --seeds 0,1,2 --set dimension=256 --threads 1
+
+Lines go to docs/results/records/training.jsonl; a run that is there already is not repeated, so that an
+interrupted command can be given again. Test figures are of the epoch that validation chose.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+import torch
+
+from autosf.app.graphs import graph_of
+from autosf.app.training import parsed_pair, train_model
+from autosf.evaluation.metrics import summarise
+from autosf.evaluation.ranking import rank
+
+RECORDS = Path(__file__).parents[1] / "docs" / "results" / "records" / "training.jsonl"
+
+
+def past() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.exists() else []
+
+
+def measured(graph_name: str, structure: str, seed: int, changes: dict[str, Any]) -> dict[str, Any]:
+    """Train, choose by validation, test once."""
+    graph = graph_of(graph_name)
+    asked = train_model(graph, structure, seed=seed, device="cpu", **changes)
+    test = summarise(rank(asked.model, graph.test, asked.known_answers()))
+    facts = asked.facts
+    return {
+        "graph": graph_name,
+        "structure": structure,
+        "seed": seed,
+        "valid_mrr": round(facts["metrics"]["valid"]["mrr"], 5),
+        "test": {name: round(value, 5) for name, value in asdict(test).items()},
+        "epochs": len(facts["curve"]),
+        "train_seconds": round(facts["train_seconds"], 1),
+        "threads": torch.get_num_threads(),
+        "settings": facts["settings"],
+        "date": str(datetime.date.today()),
+        "command": " ".join(["python -m benchmarks.quality", *sys.argv[1:]]),
+    }
+
+
+@click.command()
+@click.argument("graph")
+@click.option("--structures", default="distmult,complex,analogy,simple")
+@click.option("--seeds", default="0")
+@click.option("--set", "pairs", multiple=True)
+@click.option("--threads", default=0)
+def main(graph: str, structures: str, seeds: str, pairs: tuple[str, ...], threads: int) -> None:
+    if threads:
+        torch.set_num_threads(threads)
+    changes = dict(parsed_pair(pair) for pair in pairs)
+    for structure in structures.split(","):
+        for seed in map(int, seeds.split(",")):
+            done = [r for r in past() if (r["graph"], r["structure"], r["seed"]) == (graph, structure, seed)]
+            if any(changes.items() <= record["settings"].items() for record in done):
+                continue
+            record = measured(graph, structure, seed, changes)
+            RECORDS.parent.mkdir(parents=True, exist_ok=True)
+            with RECORDS.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+            print(graph, structure, seed, record["valid_mrr"], record["test"]["mrr"], flush=True)
+
+
+if __name__ == "__main__":
+    main()
