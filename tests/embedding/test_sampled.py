@@ -179,3 +179,17 @@ def test_training_with_negatives_learns_and_repeats_itself(graph, loss, sampler,
     one, two = (train(graph, ANALOGY, settings, seed=1, clock=clock()) for _ in range(2))
     assert one.state.curve[-1].loss < 0.95 * one.state.curve[0].loss
     assert torch.equal(one.model.entities, two.model.entities)
+
+
+def test_the_best_weights_are_kept_though_training_goes_on_in_place(graph):
+    settings = TrainingSettings(dimension=8, epochs=4, loss="sampled-softmax", negatives=5, start_scale=0.1)
+    settings = replace(settings, validate_every=1, patience=0)
+    seen = []
+
+    def validate(model):
+        seen.append(model.entities.clone())
+        return 1.0 / len(seen)  # the first epoch is the best
+
+    trained = train(graph, ANALOGY, settings, seed=0, clock=clock(), validate=validate)
+    assert torch.equal(trained.model.entities, seen[0])
+    assert not torch.equal(trained.state.entities, seen[0])

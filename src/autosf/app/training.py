@@ -14,6 +14,7 @@ import torch
 from autosf import __version__
 from autosf.app.graphs import graph_of
 from autosf.embedding.checkpoints import identity, load_checkpoint, save_checkpoint
+from autosf.embedding.epochs import changes_in_place
 from autosf.embedding.model_folder import save_model
 from autosf.embedding.presets import preset
 from autosf.embedding.trained_model import TrainedModel
@@ -113,7 +114,10 @@ def run_training(job: Job, resume: bool, report: Callable[[State], None], comman
 
     trained, result = trained_result(job, known_answers(job.graph), state, watch)
     if trained.ending == "interrupted":
-        save_checkpoint(job.checkpoint, trained.state, job.who)
+        if not changes_in_place(
+            job.settings
+        ):  # else the state is half an epoch on: the last checkpoint counts
+            save_checkpoint(job.checkpoint, trained.state, job.who)
         raise KeyboardInterrupt
     save_model(job.out, labelled(job, trained, result, command))
     job.checkpoint.unlink(missing_ok=True)

@@ -39,9 +39,8 @@ def epoch_runner(
     device: torch.device,
     clock: Callable[[], float],
 ) -> Callable[[State], State]:
-    """A function that trains one epoch. The multi-class loss leaves the state it is given as it was; the
-    sampled losses, made for graphs that fill the memory, change it in place."""
-    in_place = settings.loss != "multiclass"
+    """A function that trains one epoch and returns the state after it."""
+    in_place = changes_in_place(settings)
     make = sampled_epoch if in_place else multiclass_epoch
     learn = make(graph, structure, settings, device)
 
@@ -62,6 +61,12 @@ def epoch_runner(
         )
 
     return run
+
+
+def changes_in_place(settings: TrainingSettings) -> bool:
+    """The sampled losses, made for graphs that fill the memory, train in the state's own tensors; the
+    multi-class loss leaves the state before an epoch as it was, to fall back to."""
+    return settings.loss != "multiclass"
 
 
 def optimisers(state: State, settings: TrainingSettings, in_place: bool) -> tuple[Optimiser, Optimiser]:

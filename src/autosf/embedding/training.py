@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from autosf.embedding.epochs import epoch_runner
+from autosf.embedding.epochs import changes_in_place, epoch_runner
 from autosf.embedding.model import Model
 from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
 from autosf.embedding.state import State
@@ -59,18 +59,21 @@ def train(
     place = torch.device(device)
     state = moved(state or start(graph, settings, seed), place)
     run = epoch_runner(graph, structure, settings, seed=seed, device=place, clock=clock)
-    while state.epochs < settings.epochs:
-        try:
+    ending = "all epochs"
+    try:
+        while state.epochs < settings.epochs:
             after = run(state)
-        except KeyboardInterrupt:
-            return Trained(best_model(structure, state, settings), state, "interrupted")
-        if not np.isfinite(after.curve[-1].loss):
-            return Trained(best_model(structure, state, settings), state, "diverged")
-        state = validated(after, structure, settings, validate)
-        watch(state)
-        if settings.patience and state.stale() >= settings.patience:
-            return Trained(best_model(structure, state, settings), state, "no better")
-    return Trained(best_model(structure, state, settings), state, "all epochs")
+            if not np.isfinite(after.curve[-1].loss):
+                ending = "diverged"
+                break
+            state = validated(after, structure, settings, validate)
+            watch(state)
+            if settings.patience and state.stale() >= settings.patience:
+                ending = "no better"
+                break
+    except KeyboardInterrupt:
+        ending = "interrupted"
+    return Trained(best_model(structure, state, settings), state, ending)
 
 
 def start(graph: KnowledgeGraph, settings: TrainingSettings, seed: int) -> State:
@@ -98,7 +101,10 @@ def validated(
     state = replace(state, curve=(*state.curve[:-1], replace(state.curve[-1], valid_mrr=mrr)))
     if best is not None and best.valid_mrr is not None and mrr <= best.valid_mrr:
         return state
-    return replace(state, best_entities=state.entities, best_relations=state.relations)
+    entities, relations = state.entities, state.relations
+    if changes_in_place(settings):
+        entities, relations = entities.clone(), relations.clone()
+    return replace(state, best_entities=entities, best_relations=relations)
 
 
 def best_model(structure: Structure, state: State, settings: TrainingSettings) -> Model:
@@ -109,5 +115,11 @@ def best_model(structure: Structure, state: State, settings: TrainingSettings) -
 
 
 def moved(state: State, device: torch.device) -> State:
-    """The state's tensors on the device; running sums stay where torch keeps them."""
-    return replace(state, entities=state.entities.to(device), relations=state.relations.to(device))
+    """The state with its tensors on the device."""
+    return replace(
+        state,
+        entities=state.entities.to(device),
+        relations=state.relations.to(device),
+        entity_sums={name: value.to(device) for name, value in state.entity_sums.items()},
+        relation_sums={name: value.to(device) for name, value in state.relation_sums.items()},
+    )
