@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group(epilog="Example: autosf data stats umls")
 def data() -> None:
-    """Graphs: what is in them, what is wrong with them, where to get them."""
+    """Look at graphs, split them, get well-known ones."""
 
 
 @data.command(epilog="Example: autosf data stats umls")

@@ -22,9 +22,10 @@ QUESTION = ("virus", "causes")
 @click.command(epilog="Example: autosf demo")
 @json_option
 def demo(as_json: bool) -> None:
-    """Train two scoring functions on UMLS and ask the better one a question.
+    """Train on a small graph and ask it a question.
 
-    UMLS is a graph of 135 medical terms that comes with the package pykeen: nothing is downloaded.
+    Two scoring functions are compared on UMLS, a graph of 135 medical terms that comes with the package
+    pykeen: nothing is downloaded.
     """
     import torch
 

@@ -38,9 +38,10 @@ graph_option = click.option(
 @graph_option
 @json_option
 def evaluate(model: str, split: str, by: str | None, source: str | None, as_json: bool) -> None:
-    """Rank the true answers of MODEL, a folder, among all entities that are not known answers.
+    """Measure MODEL by filtered ranking on a split.
 
-    Both sides, ties at their mean place; the metrics are those of link prediction (Sec. V-B).
+    The true answers are ranked among all entities that are not known answers. Both sides, ties at their
+    mean place; the metrics are those of link prediction (Sec. V-B).
     """
     asked = opened(model, source)
     result = evaluation_record(asked, split, by)
@@ -101,9 +102,10 @@ def ranked_triples(asked: AskableModel, split: str) -> tuple[KnowledgeGraph, Any
 @graph_option
 @json_option
 def classify(model: str, negatives: Path | None, seed: int, source: str | None, as_json: bool) -> None:
-    """Tell true triples from false ones with MODEL, by a threshold for each relation (Sec. V-C).
+    """Tell true triples from false ones with MODEL.
 
-    Thresholds are set on valid, the accuracy is that on test. Relations without both classes in valid use the
+    By a threshold for each relation (Sec. V-C). Thresholds are set on valid, the accuracy is that on
+    test. Relations without both classes in valid use the
     threshold that is best for all; the answer says how many triples did.
     """
     from autosf.evaluation.classification import classify as classified
@@ -200,9 +202,10 @@ def classification_record(asked: AskableModel, found: Classification) -> dict[st
 @graph_option
 @json_option
 def predict(model: str, source: str | None, top: int, as_json: bool, **question: Any) -> None:
-    """Ask MODEL for tails, heads, relations, similar entities or new facts.
+    """Ask MODEL for tails, heads, relations or new facts.
 
-    Equal scores stand in label order. Scores of one question are comparable, those of two only roughly.
+    Or, with --near, for similar entities. Equal scores stand in label order. Scores of one question are
+    comparable, those of two only roughly.
     """
     ask, told = asking(top, **question)
     rows = ask(opened(model, source)).to_dicts()
