@@ -14,12 +14,7 @@ from autosf.app.answer import answer, console, json_option
 if TYPE_CHECKING:
     from autosf.embedding.state import State
 
-SETTING = {  # the settings with an option of their own; all others are given by --set
-    "dimension": int,
-    "epochs": int,
-    "batch_size": int,
-    "learning_rate": float,
-}
+SMALL_STEP = 1 << 18  # scores in a step; below this, threads wait for each other longer than they work
 
 
 @click.command(epilog="Example: autosf train umls --structure simple --epochs 20 --out umls-simple")
@@ -42,7 +37,7 @@ SETTING = {  # the settings with an option of their own; all others are given by
     show_default=True,
     help="Where.",
 )
-@click.option("--threads", type=int, help="Threads of the CPU to use. [default: all]")
+@click.option("--threads", type=int, help="Threads of the CPU to use. [default: all, 1 for a small graph]")
 @click.option("--resume", is_flag=True, help="Go on where an interrupted training stopped.")
 @json_option
 def train(
@@ -69,14 +64,14 @@ def train(
     from autosf.app.graphs import graph_of
     from autosf.app.training import Job, device_of, gathered_settings, run_training
 
-    if threads:
-        torch.set_num_threads(threads)
     wanted = structure_from(structure)
     read = graph_of(graph)
     for warning in read.warnings:
         click.echo(f"autosf: {warning}", err=True)
     chosen = gathered_settings(read.name, settings, pairs, given)
     folder = out or Path(f"{plain(read.name)}-{plain(structure) if structure[0] != '[' else 'structure'}")
+    if threads or len(read.entities) * chosen.batch_size < SMALL_STEP:
+        torch.set_num_threads(threads or 1)
     job = Job(read, wanted, chosen, seed, device_of(device), folder, graph)
     with EpochBar(chosen.epochs) as bar:
         result = run_training(job, resume, bar.report, "autosf " + shlex.join(sys.argv[1:]))
