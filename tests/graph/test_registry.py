@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from autosf.algebra.zoo import plain
 from autosf.errors import UserError
 from autosf.graph.knowledge_graph import SPLITS
 from autosf.graph.registry import (
     at_hand,
     cache_folder,
-    folded,
     known_graph,
     known_graphs,
     locate,
@@ -65,7 +65,7 @@ def test_every_entry_can_be_had_and_checked(graph):
 
 
 def test_no_two_graphs_answer_to_one_name():
-    names = [folded(name) for graph in known_graphs() for name in (graph.name, *graph.other_names)]
+    names = [plain(name) for graph in known_graphs() for name in (graph.name, *graph.other_names)]
     assert len(names) == len(set(names))
 
 

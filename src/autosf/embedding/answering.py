@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from autosf.graph.keys import consecutive
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -44,9 +46,7 @@ class Hidden:
         """Query, counted from `first`, and candidate of all that queries `first` to `last` leave out."""
         starts, counts = self.starts[first:last], self.ends[first:last] - self.starts[first:last]
         query = np.repeat(np.arange(len(counts)), counts)
-        before = np.cumsum(counts) - counts
-        place = np.arange(len(query)) + np.repeat(starts - before, counts)
-        answer = self.answers[place].astype(np.int64)
+        answer = self.answers[consecutive(starts, counts)].astype(np.int64)
         if self.also is not None:
             query = np.append(query, np.arange(len(counts)))
             answer = np.append(answer, self.also[first:last].astype(np.int64))

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from autosf.embedding.multiclass import Targets
+from autosf.graph.keys import consecutive
 from autosf.graph.known_answers import head_queries, tail_queries
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def batch_of(queries: TrainingQueries, chosen: NDArray[np.int64], device: torch.
     starts = queries.offsets[chosen]
     counts = queries.offsets[chosen + 1] - starts
     rows = np.repeat(np.arange(len(chosen)), counts)
-    places = np.arange(len(rows)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+    places = consecutive(starts, counts)
 
     def moved(array: NDArray[np.generic], kind: torch.dtype) -> Tensor:
         return torch.from_numpy(array).to(device=device, dtype=kind)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autosf.graph.keys import pair_keys
+from autosf.graph.keys import consecutive, pair_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,9 +71,3 @@ def targets_by_query(
     return TargetsByQuery(
         asked, links, np.append(0, np.cumsum(counts)), targets[order].astype(np.int64), order
     )
-
-
-def consecutive(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The whole numbers start, start + 1, ... of each (start, length), one after another."""
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from autosf.evaluation.grouping import TargetsByQuery, consecutive, targets_by_query
+from autosf.evaluation.grouping import TargetsByQuery, targets_by_query
+from autosf.graph.keys import consecutive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -67,3 +67,9 @@ def _ranks(arrays: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
     _, places = np.unique(np.concatenate(arrays), return_inverse=True)
     ends = np.cumsum([len(array) for array in arrays])[:-1]
     return [part.astype(np.int64) for part in np.split(places, ends)]
+
+
+def consecutive(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The whole numbers start, start + 1, ... of each (start, length), one after another."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())

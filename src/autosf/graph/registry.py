@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autosf.algebra.zoo import plain
 from autosf.errors import UserError, did_you_mean, quoted
 from autosf.graph.knowledge_graph import SPLITS
 
@@ -47,11 +48,6 @@ class KnownGraph:
     mirrors: tuple[Mirror, ...]
 
 
-def folded(name: str) -> str:
-    """The name without case and punctuation: `FB15K_237` and `fb15k-237` are one name."""
-    return "".join(character for character in name.casefold() if character.isalnum())
-
-
 @cache
 def known_graphs() -> tuple[KnownGraph, ...]:
     """All well-known graphs, in the registry's order."""
@@ -82,14 +78,14 @@ def _known_graph(entry: dict[str, Any]) -> KnownGraph:
 def known_graph(name: str) -> KnownGraph:
     """The well-known graph of that name, in any case and punctuation; else the nearest names are told."""
     for graph in known_graphs():
-        if folded(name) in _names(graph):
+        if plain(name) in _names(graph):
             return graph
     raise UserError(_unknown(name, [graph.name for graph in known_graphs()]))
 
 
 def name_of(name: str) -> str | None:
     """A well-known graph's name as it is usually written; None if there is no such graph."""
-    return next((graph.name for graph in known_graphs() if folded(name) in _names(graph)), None)
+    return next((graph.name for graph in known_graphs() if plain(name) in _names(graph)), None)
 
 
 def locate(name: str, *, search_path: Sequence[Path]) -> Path:
@@ -106,10 +102,10 @@ def locate(name: str, *, search_path: Sequence[Path]) -> Path:
 
 def at_hand(name: str, *, search_path: Sequence[Path]) -> Path | None:
     """As `locate`, but None where there is none."""
-    names = next((_names(graph) for graph in known_graphs() if folded(name) in _names(graph)), {folded(name)})
+    names = next((_names(graph) for graph in known_graphs() if plain(name) in _names(graph)), {plain(name)})
     for folder in search_path:
         for child in graph_folders(folder):
-            if folded(child.name) in names:
+            if plain(child.name) in names:
                 return child
     return None
 
@@ -137,7 +133,7 @@ def packaged_folders() -> tuple[Path, ...]:
 
 
 def _names(graph: KnownGraph) -> set[str]:
-    return {folded(name) for name in (graph.name, *graph.other_names)}
+    return {plain(name) for name in (graph.name, *graph.other_names)}
 
 
 def graph_folders(folder: Path) -> list[Path]:
