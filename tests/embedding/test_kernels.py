@@ -1,12 +1,14 @@
 """The contraction and the multi-class loss against their definitions, autograd and finite differences."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autosf.algebra.zoo import ZOO, named
-from autosf.embedding.kernels import contract, contract_plainly, score
+from autosf.embedding.kernels import contract, contract_plainly, in_columns, score
 from autosf.embedding.multiclass import Targets, Workspace, multiclass, multiclass_plainly
 from scoring import score as plain_score
 from strategies import structures
@@ -24,6 +26,8 @@ def test_the_fast_contraction_equals_the_plain_one(structure, width, n):
     for absent in ROLES:
         two = {role: x for role, x in given_.items() if role != absent}
         torch.testing.assert_close(contract(structure, **two), contract_plainly(structure, **two))
+        turned = {role: in_columns(x, torch.arange(n)) for role, x in two.items()}
+        torch.testing.assert_close(contract(structure, **turned), contract_plainly(structure, **two))
 
 
 @given(structures())
@@ -51,6 +55,7 @@ def test_contractions_are_the_gradients(known):
 def targets(counts: list[int], entities: int, seed: int = 0) -> Targets:
     generator = torch.Generator().manual_seed(seed)
     return Targets(
+        starts=torch.tensor(counts).cumsum(0) - torch.tensor(counts),
         rows=torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts)),
         answers=torch.randint(0, entities, (sum(counts),), generator=generator),
         counts=torch.tensor(counts, dtype=torch.float64),
@@ -98,7 +103,7 @@ def test_multiclass_equals_finite_differences():
 def test_huge_scores_in_float32_give_the_exact_loss():
     e, q = rows(50, 4, 1).float() * 30, rows(5, 4, 2).float() * 30
     wanted = targets([1, 1, 2, 1, 1], 50)
-    wanted = Targets(wanted.rows, wanted.answers, wanted.counts.float())
+    wanted = replace(wanted, counts=wanted.counts.float())
     found, by_query, by_entity = multiclass(q, e, wanted, Workspace.of(e, 5, 1))
     torch.testing.assert_close(found, multiclass_plainly(q, e, wanted), rtol=1e-4, atol=1e-2)
     assert torch.isfinite(by_query).all()

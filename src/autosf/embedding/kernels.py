@@ -10,6 +10,7 @@ embedding they are the chain rule. Rows are independent: everything is [n, d], d
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -33,28 +34,44 @@ def contract(
     """The trilinear form with the one absent role left out, per row. [n, d]
 
     The terms that fill one part of the result are added up in place: no block matrix, no temporary larger
-    than a part. `contract_plainly` is the definition it is tested against.
+    than a part. Rows that lie `in_columns` take half the time, as their parts have no holes in memory.
+    `contract_plainly` is the definition it is tested against.
     """
     given, absent = _given(head, relation, tail)
     (one_role, one), (other_role, other) = given
-    parts = structure.parts
     result = torch.empty_like(one) if out is None else out
-    left, right, filled = (cut(x, parts) for x in (one, other, result))  # [n, parts, width]
-    started: set[int] = set()
+    width = one.shape[-1] // structure.parts
+    left, right, filled = one.split(width, -1), other.split(width, -1), result.split(width, -1)
+    products, empty = _products(structure, one_role, other_role, absent)
+    for place, a, b, sign, first in products:
+        if not first:
+            filled[place].addcmul_(left[a], right[b], value=sign)
+        else:
+            torch.mul(left[a], right[b], out=filled[place])
+            if sign < 0:
+                filled[place].neg_()
+    for place in empty:
+        filled[place].zero_()
+    return result
+
+
+@lru_cache(maxsize=1024)
+def _products(
+    structure: Structure, one: str, other: str, absent: str
+) -> tuple[tuple[tuple[int, int, int, int, bool], ...], tuple[int, ...]]:
+    """Each term as (part filled, part of one, part of other, sign, is it the first there), and the empty parts."""
+    products, started = [], set()
     for term in structure.terms():
         place = getattr(term, absent) - 1
-        a = left[..., getattr(term, one_role) - 1, :]
-        b = right[..., getattr(term, other_role) - 1, :]
-        if place in started:
-            filled[..., place, :].addcmul_(a, b, value=term.sign)
-        else:
-            torch.mul(a, b, out=filled[..., place, :])
-            if term.sign < 0:
-                filled[..., place, :].neg_()
-            started.add(place)
-    for place in set(range(parts)) - started:
-        filled[..., place, :].zero_()
-    return result
+        a, b = getattr(term, one) - 1, getattr(term, other) - 1
+        products.append((place, a, b, term.sign, place not in started))
+        started.add(place)
+    return tuple(products), tuple(set(range(structure.parts)) - started)
+
+
+def in_columns(matrix: Tensor, rows: Tensor) -> Tensor:
+    """The chosen rows of a matrix, column by column in memory, so that each part is one piece. [n, d]"""
+    return matrix.index_select(0, rows).T.contiguous().T
 
 
 def contract_plainly(

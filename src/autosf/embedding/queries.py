@@ -81,6 +81,7 @@ def batch_of(queries: TrainingQueries, chosen: NDArray[np.int64], device: torch.
 
     targets = Targets(
         rows=moved(rows, torch.int64),
+        starts=moved(np.cumsum(counts) - counts, torch.int64),
         answers=moved(queries.answers[places], torch.int64),
         counts=moved(counts, torch.float32),
     )

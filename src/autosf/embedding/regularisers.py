@@ -1,8 +1,11 @@
-"""Penalties on embeddings, each as value and gradient per row, weighted by how many triples a row serves."""
+"""Penalties on embeddings: sums of |x|^degree over a row, weighted by how many triples the row serves.
+
+Such a sum has the gradient degree * u with u = x |x|^(degree - 2), and is itself <u, x>: one u gives both.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -10,26 +13,25 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def n3(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Sum of |x|^3 (Lacroix et al., 2018). [n], and its gradient [n, d]"""
-    sizes = rows.abs()
-    return (sizes**3).sum(-1), 3 * rows * sizes
+class Penalty(NamedTuple):
+    """A penalty by its degree and the direction u of its gradient."""
+
+    degree: int
+    direction: Callable[[Tensor], Tensor]
 
 
-def l2(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Sum of squares. [n], and its gradient [n, d]"""
-    return (rows**2).sum(-1), 2 * rows
-
-
-def nothing(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """No penalty. [n], and its gradient [n, d]"""
-    return rows.new_zeros(len(rows)), rows.new_zeros(rows.shape)
-
+N3 = Penalty(3, lambda rows: rows * rows.abs())  # Lacroix et al., 2018
+L2 = Penalty(2, lambda rows: rows)
 
 # DURA (Zhang et al., 2020) is L2 on the entities together with L2 on the queries, which training applies.
-PENALTIES: dict[str, Callable[[Tensor], tuple[Tensor, Tensor]]] = {
-    "n3": n3,
-    "l2": l2,
-    "dura": l2,
-    "none": nothing,
-}
+PENALTIES = {"n3": N3, "l2": L2, "dura": L2}
+
+
+def penalised(rows: Tensor, gradient: Tensor, counts: Tensor, name: str, weight: float) -> Tensor:
+    """Adds the penalty's gradient in place; returns the penalty, each row weighted by its triples. []"""
+    if not weight or name == "none":
+        return rows.new_zeros(())
+    degree, direction = PENALTIES[name]
+    weighted = direction(rows) * counts[:, None]
+    gradient.add_(weighted, alpha=weight * degree)
+    return (weighted * rows).sum() * weight

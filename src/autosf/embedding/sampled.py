@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
-from autosf.embedding.steps import answer_back, ask, penalised
+from autosf.embedding.regularisers import penalised
+from autosf.embedding.steps import answer_back, ask
 
 if TYPE_CHECKING:
     from torch import Tensor

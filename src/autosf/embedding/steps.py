@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from autosf.embedding.kernels import contract
+from autosf.embedding.kernels import contract, in_columns
 from autosf.embedding.multiclass import Workspace, multiclass
-from autosf.embedding.regularisers import PENALTIES
+from autosf.embedding.regularisers import penalised
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,7 +38,7 @@ def multiclass_gradients(
     generator: torch.Generator,
 ) -> Gradients:
     """Loss and gradients of a batch of queries, penalties included."""
-    e, r = entities[batch.entities], relations[batch.relations]
+    e, r = in_columns(entities, batch.entities), in_columns(relations, batch.relations)
     queries = ask(structure, e, r, batch.tail_queries)
     kept = dropped(queries, settings.dropout, generator)
     asked = queries if kept is None else queries * kept
@@ -54,8 +54,8 @@ def multiclass_gradients(
     by_source, by_relation = answer_back(structure, e, r, by_query, batch.tail_queries)
     loss = loss + penalised(e, by_source, counts, settings.regulariser, settings.entity_weight)
     loss = loss + penalised(r, by_relation, counts, settings.regulariser, settings.relation_weight)
-    by_entity.index_add_(0, batch.entities, by_source)
-    relation_gradient = torch.zeros_like(relations).index_add_(0, batch.relations, by_relation)
+    by_entity.index_add_(0, batch.entities, by_source.contiguous())
+    relation_gradient = torch.zeros_like(relations).index_add_(0, batch.relations, by_relation.contiguous())
     if settings.relation_prediction:
         loss = loss + relation_prediction(
             structure,
@@ -85,7 +85,7 @@ def relation_prediction(
     chosen = batch.targets.rows < batch.tail_queries
     rows, tails = batch.targets.rows[chosen], batch.targets.answers[chosen]
     heads, links = batch.entities[rows], batch.relations[rows]
-    h, t = entities[heads], entities[tails]
+    h, t = entities.index_select(0, heads), entities.index_select(0, tails)
     queries = contract(structure, head=h, tail=t)
     slopes = torch.log_softmax(queries @ relations.T, dim=1)
     loss = -weight * slopes.gather(1, links[:, None]).sum()
@@ -103,8 +103,10 @@ def ask(structure: Structure, e: Tensor, r: Tensor, tail_queries: int) -> Tensor
     """The query vectors of a batch: tail queries first, then head queries. [n, d]"""
     queries = torch.empty_like(e)
     tails, heads = slice(0, tail_queries), slice(tail_queries, None)
-    contract(structure, head=e[tails], relation=r[tails], out=queries[tails])
-    contract(structure, relation=r[heads], tail=e[heads], out=queries[heads])
+    if tail_queries:
+        contract(structure, head=e[tails], relation=r[tails], out=queries[tails])
+    if tail_queries < len(e):
+        contract(structure, relation=r[heads], tail=e[heads], out=queries[heads])
     return queries
 
 
@@ -114,20 +116,13 @@ def answer_back(
     """The chain rule through `ask`: gradients towards its entities and relations. [n, d] each"""
     by_source, by_relation = torch.empty_like(e), torch.empty_like(r)
     t, h = slice(0, tail_queries), slice(tail_queries, None)
-    contract(structure, relation=r[t], tail=by_query[t], out=by_source[t])
-    contract(structure, head=e[t], tail=by_query[t], out=by_relation[t])
-    contract(structure, head=by_query[h], relation=r[h], out=by_source[h])
-    contract(structure, head=by_query[h], tail=e[h], out=by_relation[h])
+    if tail_queries:
+        contract(structure, relation=r[t], tail=by_query[t], out=by_source[t])
+        contract(structure, head=e[t], tail=by_query[t], out=by_relation[t])
+    if tail_queries < len(e):
+        contract(structure, head=by_query[h], relation=r[h], out=by_source[h])
+        contract(structure, head=by_query[h], tail=e[h], out=by_relation[h])
     return by_source, by_relation
-
-
-def penalised(rows: Tensor, gradient: Tensor, counts: Tensor, name: str, weight: float) -> Tensor:
-    """Adds the penalty's gradient in place; returns the penalty, each row weighted by its triples. []"""
-    if not weight or name == "none":
-        return rows.new_zeros(())
-    values, slopes = PENALTIES[name](rows)
-    gradient.addcmul_(slopes, counts[:, None], value=weight)
-    return weight * (values * counts).sum()
 
 
 def dropped(queries: Tensor, share: float, generator: torch.Generator) -> Tensor | None:
