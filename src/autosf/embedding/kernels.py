@@ -40,8 +40,7 @@ def contract(
     given, absent = _given(head, relation, tail)
     (one_role, one), (other_role, other) = given
     result = torch.empty_like(one) if out is None else out
-    width = one.shape[-1] // structure.parts
-    left, right, filled = one.split(width, -1), other.split(width, -1), result.split(width, -1)
+    left, right, filled = (x.chunk(structure.parts, -1) for x in (one, other, result))
     products, empty = _products(structure, one_role, other_role, absent)
     for place, a, b, sign, first in products:
         if not first:

@@ -110,7 +110,8 @@ def softmax_block(
         sums.addmv_(part.T, work.ones[: len(part)])
         by_query.addmm_(some.T, part)
     shift = torch.zeros_like(counts)
-    if not bool(((sums > SMALLEST) & (sums < LARGEST)).all()):
+    least, most = torch.aminmax(sums)
+    if not (float(least) > SMALLEST and float(most) < LARGEST):  # also where one is not a number
         torch.mm(entities, queries.T, out=powers)
         shift = powers.amax(0)
         sums = powers.sub_(shift).exp_().sum(0)
