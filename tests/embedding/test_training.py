@@ -113,13 +113,38 @@ def same(one: State, other: State) -> bool:
 
 @pytest.mark.parametrize("optimiser", ["adagrad", "adam", "sgd"])
 def test_resuming_from_any_epoch_gives_the_same_weights(graph, optimiser):
-    settings = replace(SMALL, optimiser=optimiser, dropout=0.2, decay=0.9)
+    settings = replace(SMALL, optimiser=optimiser, dropout=0.2, decay=0.9, averaging=0.5)
     states: list[State] = []
     whole = train(graph, COMPLEX, settings, seed=3, clock=clock(), watch=states.append)
     for state in states[:-1]:
         resumed = train(graph, COMPLEX, settings, seed=3, clock=clock(), state=state)
         assert same(resumed.state, whole.state)
+        assert torch.equal(resumed.model.entities, whole.model.entities)
         assert [e.loss for e in resumed.state.curve] == [e.loss for e in whole.state.curve]
+
+
+@pytest.mark.parametrize("loss", ["multiclass", "sampled-softmax"])
+def test_the_average_of_the_weights_is_validated_and_kept(graph, loss):
+    settings = replace(SMALL, loss=loss, averaging=0.5, epochs=3, validate_every=1)
+    each: list[torch.Tensor] = []
+    seen: list[torch.Tensor] = []
+
+    def validate(model):
+        seen.append(model.entities.clone())
+        return len(seen) / 10
+
+    trained = train(
+        graph,
+        COMPLEX,
+        settings,
+        seed=0,
+        clock=clock(),
+        validate=validate,
+        watch=lambda state: each.append(state.entities.clone()),
+    )
+    wanted = (each[0] + 2 * each[1] + 4 * each[2]) / 7
+    torch.testing.assert_close(seen[-1], wanted)
+    torch.testing.assert_close(trained.model.entities, wanted)
 
 
 def test_a_seed_decides_everything(graph):

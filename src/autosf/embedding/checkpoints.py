@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FREE = ("epochs", "patience", "score_megabytes")  # settings that may change when training goes on
 
+EXTRA = ("average_entities", "average_relations", "best_entities", "best_relations")
+
 
 def identity(digest: str, structure: str, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """What must be the same for a checkpoint to be continued."""
@@ -56,22 +58,17 @@ def load_checkpoint(path: Path, who: Mapping[str, Any]) -> State:
         entity_sums=under(found, "entity_sums."),
         relation_sums=under(found, "relation_sums."),
         curve=tuple(Epoch(**epoch) for epoch in curve),
-        best_entities=found.get("best_entities"),
-        best_relations=found.get("best_relations"),
+        **{name: found.get(name) for name in EXTRA},
     )
 
 
 def tensors(state: State) -> dict[str, Tensor]:
-    """All tensors of a state by name; the best weights only where they differ from the last."""
+    """All tensors of a state by name; those of EXTRA may share memory, which the file's format refuses."""
     named = {"entities": state.entities, "relations": state.relations}
     named |= {f"entity_sums.{name}": value for name, value in state.entity_sums.items()}
     named |= {f"relation_sums.{name}": value for name, value in state.relation_sums.items()}
-    if state.best_entities is not None and state.best_relations is not None:
-        named |= {
-            "best_entities": state.best_entities.clone(),
-            "best_relations": state.best_relations.clone(),
-        }
-    return named
+    extra = {name: getattr(state, name) for name in EXTRA}
+    return named | {name: value.clone() for name, value in extra.items() if value is not None}
 
 
 def under(found: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

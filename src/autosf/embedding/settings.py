@@ -36,6 +36,7 @@ class TrainingSettings:
     start_scale: float = 1e-3  # standard deviation of the first embeddings
     reciprocal: bool = False  # head queries through relations of their own
     relation_prediction: float = 0.0  # weight of the loss over (h, ?, t)
+    averaging: float = 0.0  # share of the past in an average of the weights over epochs; that is what is kept
     unit_ball: bool = False  # entities projected into it after every step, as the released code does
     negatives: int = 50  # per triple, or shared by the batch for sampled-softmax
     sampler: str = "uniform"
@@ -81,6 +82,7 @@ RANGES: dict[str, tuple[float, float, str]] = {
     "dropout": (0, 0.95, "a number from 0 to 0.95"),
     "start_scale": (0, ANY, "a number from 0"),
     "relation_prediction": (0, ANY, "a number from 0"),
+    "averaging": (0, 0.999, "a number from 0 to 0.999"),
     "negatives": (1, ANY, "a number from 1"),
     "margin": (0, ANY, "a number from 0"),
     "patience": (0, ANY, "a number from 0"),

@@ -28,8 +28,17 @@ class State:
     entity_sums: dict[str, Tensor] = field(default_factory=dict)
     relation_sums: dict[str, Tensor] = field(default_factory=dict)
     curve: tuple[Epoch, ...] = ()
+    average_entities: Tensor | None = None  # where training averages
+    average_relations: Tensor | None = None
     best_entities: Tensor | None = None
     best_relations: Tensor | None = None
+
+    @property
+    def weights(self) -> tuple[Tensor, Tensor]:
+        """Entities and relations to be validated and kept: the averages where there are any."""
+        if self.average_entities is not None and self.average_relations is not None:
+            return self.average_entities, self.average_relations
+        return self.entities, self.relations
 
     @property
     def epochs(self) -> int:
