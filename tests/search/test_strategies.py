@@ -18,9 +18,7 @@ from autosf.search.settings import SearchSettings, next_round
 from autosf.search.strategies import STRATEGIES, strategy_named
 from fake_training import record_of, rounds_of, trained
 
-SMALL = SearchSettings(
-    rounds=4, candidates=32, chosen=4, epochs=3, seed=3
-)  # 21 trials of Alg. 2, 16 of the others
+SMALL = SearchSettings(blocks=8, rounds=3, candidates=32, chosen=4, epochs=3, seed=3)
 NAMES = [
     "paper",
     "greedy",

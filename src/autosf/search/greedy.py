@@ -72,6 +72,8 @@ def progressive(settings: SearchSettings, variant: Variant) -> Strategy:
             if not step.chosen:
                 break
             past += yield next_round(step.chosen, past, settings)
+    if all_asked(past, settings):
+        return trials_done(past)
     return f"every b up to {settings.blocks} is searched"
 
 
@@ -96,7 +98,10 @@ def with_blocks(past: Sequence[Record], blocks: int) -> list[Record]:
 
 
 def best(records: Sequence[Record], count: int) -> list[Structure]:
-    """The structures of the records with the highest validation MRR; the earlier one of equals first."""
+    """The structures of the records with the highest validation MRR, the earlier of equals first.
+
+    Without a filter a class may be among them twice.
+    """
     ordered = sorted(records, key=lambda record: record.valid_mrr, reverse=True)
     return [record.trial.structure for record in ordered[:count]]
 
