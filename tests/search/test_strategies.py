@@ -214,6 +214,11 @@ def test_a_setting_out_of_range_is_the_users_mistake(values, message):
         SearchSettings(**values)
 
 
+def test_a_search_cut_short_among_the_f4_says_so():
+    records, why = search(strategy_named("paper", SearchSettings(blocks=4, trials=3)), trained)
+    assert (len(records), why) == (3, "all 3 trials are done")
+
+
 def test_alg_2_refuses_an_odd_number_of_blocks_before_it_starts():
     with pytest.raises(UserError, match="expected an even number, found 7"):
         strategy_named("paper", SearchSettings(blocks=7))

@@ -68,7 +68,7 @@ def tpe_search(settings: SearchSettings) -> Strategy:
 
 def tpe_study(seed: int) -> optuna.Study:
     """An empty study in memory that says nothing."""
-    import optuna  # half a second to import, and only this strategy needs it
+    import optuna  # slow to import, and only this strategy needs it
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with warnings.catch_warnings():
