@@ -15,6 +15,7 @@ TITLES = {
     "algebra": "The algebra: filter and features",
     "reading": "Graphs: reading, known answers, statistics",
     "ranking": "Ranking: filtered evaluation beside PyKEEN",
+    "search_overhead": "Search: filter and predictor of a greedy step",
     "training": "Training: an epoch of ComplEx beside a plain reference",
 }
 

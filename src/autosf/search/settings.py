@@ -1,0 +1,77 @@
+"""What a user chooses about a search, and how structures become a round of trials under it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from autosf.algebra.structure import PARTS
+from autosf.errors import UserError
+from autosf.search.record import Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from autosf.algebra.structure import Structure
+    from autosf.search.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """Settings of every strategy; the defaults are the paper's (Sec. V-A3).
+
+    The paper names no B. Its curves and comparisons are all of f^6 (Sec. V-D, V-E), hence 6; three of its five
+    finds have 4 or 6 blocks, the other two have 10.
+    """
+
+    strategy: str = "paper"
+    epochs: int = 50  # each trial's fidelity
+    seed: int = 0
+    trials: int | None = None  # at most so many over the whole search; its last round is cut short
+    blocks: int = 6  # B: the largest b of Alg. 2, the only b of `random` and `tpe`
+    parents: int = 8  # K1: how many of the best f^(b-2) are built upon
+    candidates: int = 256  # N: candidates per round
+    chosen: int = 8  # K2: trials per round
+    rounds: int = 32  # for each b above 4; 16 for YAGO3-10 in the paper
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "parents", "candidates", "chosen", "rounds"):
+            refuse_outside(name, getattr(self, name), least=1)
+        refuse_outside("seed", self.seed, least=0)
+        refuse_outside("trials", 1 if self.trials is None else self.trials, least=1)
+        refuse_outside("blocks", self.blocks, least=PARTS, most=PARTS * PARTS)
+
+
+def refuse_outside(name: str, value: int, *, least: int, most: float = float("inf")) -> None:
+    """Raise a UserError that names the setting unless its value lies in the range."""
+    if not least <= value <= most:
+        shown = f"from {least}" if most == float("inf") else f"from {least} to {most}"
+        raise UserError(f"search setting {name}: expected a number {shown}, found {value}")
+
+
+def next_round(
+    structures: Sequence[Structure], past: Iterable[Record], settings: SearchSettings
+) -> list[Trial]:
+    """A trial for each structure, as far as the search's trials go. Structures are canonical.
+
+    The n-th repeat of a class is trained with the settings' seed + n. Otherwise it would be the trial that is
+    already on record and cost nothing, while a search without a filter pays for its repeats.
+    """
+    visits = Counter(record.trial.structure for record in past)
+    left = len(structures) if settings.trials is None else max(0, settings.trials - visits.total())
+    trials = []
+    for structure in structures[:left]:
+        trials.append(Trial(structure, settings.epochs, settings.seed + visits[structure]))
+        visits[structure] += 1
+    return trials
+
+
+def all_asked(past: Sequence[Record], settings: SearchSettings) -> bool:
+    """Whether the search has had all its trials."""
+    return settings.trials is not None and len(past) >= settings.trials
+
+
+def trials_done(past: Sequence[Record]) -> str:
+    """Why a search ended that had its trials."""
+    return f"all {len(past)} trials are done"

@@ -1,0 +1,34 @@
+"""The strategies a user can name."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from autosf.errors import UserError, did_you_mean, quoted
+from autosf.search.baselines import random_search, tpe_search
+from autosf.search.greedy import Variant, alg_2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from autosf.search.record import Strategy
+    from autosf.search.settings import SearchSettings
+
+STRATEGIES: dict[str, Callable[[SearchSettings], Strategy]] = {
+    "paper": alg_2,
+    "greedy": partial(alg_2, variant=Variant(filtered=False, predictor=None)),
+    "paper-without-filter": partial(alg_2, variant=Variant(filtered=False)),
+    "paper-without-predictor": partial(alg_2, variant=Variant(predictor=None)),
+    "paper-one-hot": partial(alg_2, variant=Variant(predictor="one-hot")),
+    "random": random_search,
+    "tpe": tpe_search,
+}
+
+
+def strategy_named(name: str, settings: SearchSettings) -> Strategy:
+    """The strategy of that name, ready for its first round."""
+    if name not in STRATEGIES:
+        hint = did_you_mean(name, STRATEGIES) or f"; expected one of {', '.join(STRATEGIES)}"
+        raise UserError(f"unknown strategy {quoted(name)}{hint}")
+    return STRATEGIES[name](settings)
