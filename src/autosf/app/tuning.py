@@ -47,7 +47,6 @@ def run_tuning(job: TuningJob, resume: bool, report: Callable[[Progress], None])
         raise UserError(
             f"{quoted(job.out)}: a tuning is there; add --resume to go on, or choose another --out"
         )
-    job.out.mkdir(parents=True, exist_ok=True)
     written: list[TrainingSettings] = []
 
     def watch(progress: Progress) -> None:

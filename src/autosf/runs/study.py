@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -49,10 +50,22 @@ def open_study(file: Path | None, identity: Mapping[str, Any]) -> Iterator[optun
 
 def opened(file: Path) -> RDBStorage:
     """The file's storage, made where there is none."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        return RDBStorage(f"sqlite:///{file}", engine_kwargs={"connect_args": {"timeout": 60}})
+        return RDBStorage(f"sqlite:///{file}", engine_kwargs={"creator": lambda: connected(file)})
     except DatabaseError as error:
         raise UserError(f"{quoted(file)}: expected an Optuna study, found {error.orig}") from error
+
+
+def connected(file: Path) -> sqlite3.Connection:
+    """A connection whose commits do not wait for the disk: what a killed process wrote is still there.
+
+    A trial commits about 25 times; with SQLite's defaults these took 9 ms each, more than a small training.
+    """
+    connection = sqlite3.connect(file, timeout=60, check_same_thread=False)
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = normal")
+    return connection
 
 
 def refuse_other(file: Path | None, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

@@ -146,8 +146,15 @@ def tune(
                 break
             run_trial(study, task)
         done = finished_trials(study)
-        best = best_attempt(study) or Attempt(0, starts(settings, chosen)[0].settings, 0.0, 0, 0)
+        best = best_attempt(study) or untried(task, len(done))
     return Tuned(best, len(done), sum(trial.state == TrialState.PRUNED for trial in done), ending)
+
+
+def untried(task: _Task, trials: int) -> Attempt:
+    """What to go by when time was too short for one trial: the start. If trials failed, it is no good."""
+    if trials:
+        raise UserError("tuning: no trial's loss stayed finite; lower the range of learning_rate")
+    return Attempt(0, starts(task.settings, task.ranges)[0].settings, 0.0, 0, 0)
 
 
 def refuse_untunable(
