@@ -84,8 +84,8 @@ def tune(
         out=out or Path(f"{plain(read.name)}-tuned"),
     )
     try:
-        with TrialBar(job.trials, seconds, tuple(ranges)) as bar:
-            result = run_tuning(job, resume, bar.report)
+        with TrialLines(job.trials, seconds, tuple(ranges)) as lines:
+            result = run_tuning(job, resume, lines.report)
     except KeyboardInterrupt:
         again = shlex.join(word for word in sys.argv[1:] if word != "--resume")
         click.echo(f"autosf: finished trials are kept; go on with: autosf {again} --resume", err=True)
@@ -115,51 +115,48 @@ def in_words(settings: dict[str, Any], tuned: tuple[str, ...]) -> str:
     )
 
 
-class TrialBar:
+class TrialLines:
     """Trials, the best with its settings, and the current one, on stderr; silent where that is no terminal."""
 
     def __init__(self, trials: int | None, budget: float | None, tuned: tuple[str, ...]) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.live import Live
 
-        self._tuned, self._budget, self._started = tuned, budget, time.monotonic()
-        out = console(stderr=True)
-        self._bar = Progress(
-            TextColumn("trials"),
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}"),
-            console=out,
-            disable=not out.is_terminal,
-        )
-        self._task = self._bar.add_task("", total=trials)
+        self._trials, self._budget, self._tuned = trials, budget, tuned
+        self._started, out = time.monotonic(), console(stderr=True)
+        self._live = Live(console=out, transient=True) if out.is_terminal else None
 
-    def __enter__(self) -> TrialBar:
-        self._bar.start()
+    def __enter__(self) -> TrialLines:
+        if self._live:
+            self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if self._live:
+            self._live.stop()
 
     def report(self, progress: Progress) -> None:
-        lines = [*self._left(), *self._best(progress), *self._current(progress)]
-        self._bar.update(self._task, completed=progress.trials, description="\n".join(lines))
+        if self._live:
+            self._live.update(
+                "\n".join([self._done(progress), *self._best(progress), *self._current(progress)])
+            )
 
-    def _left(self) -> list[str]:
+    def _done(self, progress: Progress) -> str:
         from autosf.app.duration import time_in_words
 
-        left = None if self._budget is None else self._budget - (time.monotonic() - self._started)
-        return [] if left is None else [f"{time_in_words(left)} left"]
+        of = f" of {self._trials}" if self._trials else ""
+        left = self._budget and self._budget - (time.monotonic() - self._started)
+        return f"trials: {progress.trials}{of} done" + (f", {time_in_words(left)} left" if left else "")
 
     def _best(self, progress: Progress) -> list[str]:
         best = progress.best
-        return [f"best {best.valid_mrr:.4f}: {self._words(best.settings)}"] if best else []
+        return [f"best: {best.valid_mrr:.4f} with {self._words(best.settings)}"] if best else []
 
     def _current(self, progress: Progress) -> list[str]:
         if progress.settings is None:
             return []
         mrr = "-" if progress.valid_mrr is None else f"{progress.valid_mrr:.4f}"
         where = f"epoch {progress.epoch}/{progress.settings.epochs}, MRR {mrr}"
-        return [f"now {where}: {self._words(progress.settings)}"]
+        return [f"now: {where} with {self._words(progress.settings)}"]
 
     def _words(self, settings: TrainingSettings) -> str:
         return in_words(settings.as_dict(), self._tuned)
