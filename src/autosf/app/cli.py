@@ -17,6 +17,7 @@ from autosf.app.commands.demo import demo
 from autosf.app.commands.models import classify, evaluate, export, predict
 from autosf.app.commands.structures import show, space, zoo
 from autosf.app.commands.training import train
+from autosf.app.commands.tune import tune
 from autosf.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def autosf(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (demo, train, evaluate, classify, predict, export, show, space, zoo, data):
+for command in (demo, train, tune, evaluate, classify, predict, export, show, space, zoo, data):
     autosf.add_command(command)
 
 

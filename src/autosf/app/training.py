@@ -70,7 +70,8 @@ def gathered_settings(
 
 
 def settings_in(file: Path) -> dict[str, Any]:
-    """The settings of a TOML file."""
+    """The settings of a TOML file, or of the `settings.toml` that a tuning leaves in its folder."""
+    file = file / "settings.toml" if file.is_dir() else file
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -84,10 +85,15 @@ def parsed_pair(pair: str) -> tuple[str, Any]:
     name, equals, value = pair.partition("=")
     if not equals:
         raise UserError(f"--set: expected name=value, found {quoted(pair)}")
+    return name.strip(), typed(value)
+
+
+def typed(text: str) -> Any:
+    """A value as TOML would have it, or the text itself."""
     try:
-        return name.strip(), tomllib.loads(f"x = {value.strip()}")["x"]
+        return tomllib.loads(f"x = {text.strip()}")["x"]
     except tomllib.TOMLDecodeError:
-        return name.strip(), value.strip()
+        return text.strip()
 
 
 def device_of(wish: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,9 +24,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from autosf.algebra.structure import Structure
+    from autosf.embedding.queries import Batch
     from autosf.embedding.sampled import RowGradients
     from autosf.embedding.settings import TrainingSettings
+    from autosf.embedding.steps import Gradients
     from autosf.graph.knowledge_graph import KnowledgeGraph
+
+    # An epoch in the memory of the two optimisers, at a learning rate: its mean loss per triple.
+    Learn = Callable[[Optimiser, Optimiser, float, np.random.Generator], float]
 
 CACHED = 50  # entities that the cache sampler keeps for each query
 
@@ -40,9 +46,18 @@ def epoch_runner(
     clock: Callable[[], float],
 ) -> Callable[[State], State]:
     """A function that trains one epoch and returns the state after it."""
+    if changes_in_place(settings):
+        learn = sampled_epoch(graph, structure, settings, device)
+    else:
+        learn = multiclass_epoch(graph, partial(multiclass_gradients, structure), settings, device)
+    return runner_of(learn, settings, seed=seed, clock=clock)
+
+
+def runner_of(
+    learn: Learn, settings: TrainingSettings, *, seed: int, clock: Callable[[], float]
+) -> Callable[[State], State]:
+    """A function that goes through one epoch by `learn` and returns the state after it."""
     in_place = changes_in_place(settings)
-    make = sampled_epoch if in_place else multiclass_epoch
-    learn = make(graph, structure, settings, device)
 
     def run(state: State) -> State:
         started, number = clock(), state.epochs
@@ -82,8 +97,11 @@ def optimisers(state: State, settings: TrainingSettings, in_place: bool) -> tupl
 
 
 def multiclass_epoch(
-    graph: KnowledgeGraph, structure: Structure, settings: TrainingSettings, device: torch.device
-) -> Callable[[Optimiser, Optimiser, float, np.random.Generator], float]:
+    graph: KnowledgeGraph,
+    gradients_of: Callable[[Tensor, Tensor, Batch, TrainingSettings, Workspace, torch.Generator], Gradients],
+    settings: TrainingSettings,
+    device: torch.device,
+) -> Learn:
     """An epoch over all unique queries against all entities; its mean loss per triple."""
     queries = training_queries(graph, settings.reciprocal)
     work: list[Workspace] = []
@@ -94,9 +112,7 @@ def multiclass_epoch(
         generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
         total = torch.zeros((), device=device)
         for batch in batches(queries, settings.batch_size, rng, device):
-            found = multiclass_gradients(
-                structure, entities.matrix, relations.matrix, batch, settings, work[0], generator
-            )
+            found = gradients_of(entities.matrix, relations.matrix, batch, settings, work[0], generator)
             entities.step(found.entities, rate)
             relations.step(found.relations, rate)
             if settings.unit_ball:
@@ -109,7 +125,7 @@ def multiclass_epoch(
 
 def sampled_epoch(
     graph: KnowledgeGraph, structure: Structure, settings: TrainingSettings, device: torch.device
-) -> Callable[[Optimiser, Optimiser, float, np.random.Generator], float]:
+) -> Learn:
     """An epoch over all triples, each against some entities; only touched rows move."""
     shared = settings.loss == "sampled-softmax"
     reciprocal = len(graph.relations) if settings.reciprocal else 0

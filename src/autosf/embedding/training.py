@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from autosf.algebra.structure import Structure
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
+    Weights = tuple[Tensor, Tensor]  # of entities and relations, as in a state
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
@@ -54,26 +56,45 @@ def train(
 ) -> Trained:
     """Train until the epochs are done or validation no longer improves; `watch` sees every state between."""
     refuse_odd_dimension(settings.dimension, structure.parts)
-    if not len(graph.train):
-        raise UserError(f"{graph.name}: expected triples to train on, found none")
+    refuse_empty(graph)
     place = torch.device(device)
     state = moved(state or start(graph, settings, seed), place)
     run = epoch_runner(graph, structure, settings, seed=seed, device=place, clock=clock)
-    ending = "all epochs"
+
+    def model_of(weights: Weights) -> Model:
+        return Model(structure, *weights, settings.reciprocal)
+
+    check = None if validate is None else lambda weights: validate(model_of(weights))
+    state, ending = learned(run, state, settings, check, watch)
+    return Trained(model_of(best_weights(state)), state, ending)
+
+
+def refuse_empty(graph: KnowledgeGraph) -> None:
+    """Training needs triples."""
+    if not len(graph.train):
+        raise UserError(f"{graph.name}: expected triples to train on, found none")
+
+
+def learned(
+    run: Callable[[State], State],
+    state: State,
+    settings: TrainingSettings,
+    validate: Callable[[Weights], float] | None,
+    watch: Callable[[State], None],
+) -> tuple[State, str]:
+    """The state after as many epochs as it takes, and why they ended, whatever kind of model is trained."""
     try:
         while state.epochs < settings.epochs:
             after = run(state)
             if not np.isfinite(after.curve[-1].loss):
-                ending = "diverged"
-                break
-            state = validated(averaged(after, settings), structure, settings, validate)
+                return state, "diverged"
+            state = validated(averaged(after, settings), settings, validate)
             watch(state)
             if settings.patience and state.stale() >= settings.patience:
-                ending = "no better"
-                break
+                return state, "no better"
     except KeyboardInterrupt:
-        ending = "interrupted"
-    return Trained(best_model(structure, state, settings), state, ending)
+        return state, "interrupted"
+    return state, "all epochs"
 
 
 def start(graph: KnowledgeGraph, settings: TrainingSettings, seed: int) -> State:
@@ -109,9 +130,7 @@ def averaged(state: State, settings: TrainingSettings) -> State:
     )
 
 
-def validated(
-    state: State, structure: Structure, settings: TrainingSettings, validate: Callable[[Model], float] | None
-) -> State:
+def validated(state: State, settings: TrainingSettings, validate: Callable[[Weights], float] | None) -> State:
     """The state with its validation MRR where one is due, and the best weights so far."""
     due = settings.validate_every and (
         state.epochs % settings.validate_every == 0 or state.epochs == settings.epochs
@@ -120,7 +139,7 @@ def validated(
         return state
     best = state.best
     entities, relations = state.weights
-    mrr = validate(Model(structure, entities, relations, settings.reciprocal))
+    mrr = validate((entities, relations))
     state = replace(state, curve=(*state.curve[:-1], replace(state.curve[-1], valid_mrr=mrr)))
     if best is not None and best.valid_mrr is not None and mrr <= best.valid_mrr:
         return state
@@ -129,11 +148,11 @@ def validated(
     return replace(state, best_entities=entities, best_relations=relations)
 
 
-def best_model(structure: Structure, state: State, settings: TrainingSettings) -> Model:
+def best_weights(state: State) -> Weights:
     """The best validated weights, or the last ones where none were validated."""
     if state.best_entities is not None and state.best_relations is not None:
-        return Model(structure, state.best_entities, state.best_relations, settings.reciprocal)
-    return Model(structure, *state.weights, settings.reciprocal)
+        return state.best_entities, state.best_relations
+    return state.weights
 
 
 def moved(state: State, device: torch.device) -> State:

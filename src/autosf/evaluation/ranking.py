@@ -15,7 +15,7 @@ A score that is not a number counts as minus infinity: it ties with its like and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from autosf.embedding.model import Model
     from autosf.graph.known_answers import Answers, KnownAnswers
 
 SCORE_BYTES = 128 << 20  # what the scores of one batch of queries may take
@@ -37,6 +36,17 @@ SCRATCH = 1 << 18  # signs at a time: they stay in a core's cache
 PAIRS = 1 << 20  # pairs of a target and a known answer at a time
 FEW = 8  # targets of a query up to here are counted in rounds, above it at once
 MOST = 1 << 12  # targets of one query counted at once
+
+
+class Rankable(Protocol):
+    """What ranking needs of a model: queries whose inner products with the entities are the scores."""
+
+    @property
+    def entities(self) -> Tensor: ...
+
+    def tail_query(self, heads: Tensor, relations: Tensor) -> Tensor: ...
+
+    def head_query(self, relations: Tensor, tails: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +79,7 @@ class Ranks:
 
 @torch.no_grad()
 def rank(
-    model: Model,
+    model: Rankable,
     triples: NDArray[np.int32],
     known: KnownAnswers,
     *,
@@ -93,7 +103,7 @@ def rank(
 
 
 @torch.no_grad()
-def rank_plainly(model: Model, triples: NDArray[np.int32], known: KnownAnswers) -> Ranks:
+def rank_plainly(model: Rankable, triples: NDArray[np.int32], known: KnownAnswers) -> Ranks:
     """The definition: for each triple score all entities, leave out the other known answers, and count."""
     found = np.empty((4, len(triples)))
     for place, (head, relation, tail) in enumerate(torch.from_numpy(triples.astype(np.int64))):
@@ -131,7 +141,7 @@ class _Workspace:
     batch: int
 
     @classmethod
-    def of(cls, model: Model, batch: int, score_bytes: int) -> _Workspace:
+    def of(cls, model: Rankable, batch: int, score_bytes: int) -> _Workspace:
         dtype = torch.promote_types(model.entities.dtype, torch.float32)  # signs are summed up in it
         entities = model.entities.detach().to(dtype)
         batch = max(1, min(batch, score_bytes // max(1, len(entities) * dtype.itemsize)))

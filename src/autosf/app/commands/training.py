@@ -27,7 +27,7 @@ SMALL_STEP = 1 << 18  # scores in a step; below this, threads wait for each othe
 @click.option(
     "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any other setting; may be repeated."
 )
-@click.option("--settings", type=click.Path(path_type=Path), help="A TOML file of settings.")
+@click.option("--settings", type=click.Path(path_type=Path), help="Settings: TOML, or a tuning's folder.")
 @click.option("--seed", default=0, show_default=True, help="Another seed, another start and order.")
 @click.option("--out", type=click.Path(path_type=Path), help="Model folder. [default: GRAPH-STRUCTURE]")
 @click.option(

@@ -1,0 +1,29 @@
+"""Spans of time as users write them: 90s, 30m, 1h30m, 2d."""
+
+from __future__ import annotations
+
+import re
+
+from autosf.errors import UserError, quoted
+
+SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+PATTERN = re.compile(r"(?:([\d.]+)d)?(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s?)?")
+
+
+def seconds_in(text: str) -> float:
+    """The seconds of a span such as 30m or 1h30m; a bare number is seconds."""
+    found = PATTERN.fullmatch(text.strip().lower())
+    try:
+        parts = [float(part or 0) * unit for part, unit in zip(found.groups(), SECONDS.values(), strict=True)]  # type: ignore[union-attr]
+    except (AttributeError, ValueError):
+        parts = []
+    if not sum(parts) > 0:
+        raise UserError(f"expected a time such as 90s, 30m or 1h30m, found {quoted(text)}")
+    return sum(parts)
+
+
+def time_in_words(seconds: float) -> str:
+    """Whole minutes and seconds, such as 12:05 or 1:02:03."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,80 @@
+"""An Optuna study of ours: in memory, or in an SQLite file that can be continued and that the dashboard opens."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import optuna
+from optuna.storages import InMemoryStorage, RDBStorage
+from optuna.trial import TrialState
+from sqlalchemy.exc import DatabaseError
+
+from autosf.errors import UserError, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from optuna.trial import FrozenTrial
+
+NAME = "tuning"
+FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+
+
+@contextmanager
+def open_study(file: Path | None, identity: Mapping[str, Any]) -> Iterator[optuna.Study]:
+    """The study of the file, or a new one; one of another identity is refused.
+
+    Trials that a dead process left unfinished are marked as failed.
+    """
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # else it tells every step on stderr
+    storage = InMemoryStorage() if file is None else opened(file)
+    try:
+        study = optuna.create_study(
+            storage=storage, study_name=NAME, direction="maximize", load_if_exists=True
+        )
+        refuse_other(file, study.user_attrs, identity)
+        for name, value in identity.items():
+            study.set_user_attr(name, value)
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.WAITING)):
+            storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+        yield study
+    finally:
+        if isinstance(storage, RDBStorage):
+            storage.remove_session()
+            storage.engine.dispose()
+
+
+def opened(file: Path) -> RDBStorage:
+    """The file's storage, made where there is none."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return RDBStorage(f"sqlite:///{file}", engine_kwargs={"creator": lambda: connected(file)})
+    except DatabaseError as error:
+        raise UserError(f"{quoted(file)}: expected an Optuna study, found {error.orig}") from error
+
+
+def connected(file: Path) -> sqlite3.Connection:
+    """A connection whose commits do not wait for the disk: what a killed process wrote is still there.
+
+    A trial commits about 25 times; with SQLite's defaults these took 9 ms each, more than a small training.
+    """
+    connection = sqlite3.connect(file, timeout=60, check_same_thread=False)
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = normal")
+    return connection
+
+
+def refuse_other(file: Path | None, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """A study goes on with what it began with."""
+    for name, value in wanted.items():
+        if name in found and found[name] != json.loads(json.dumps(value)):
+            raise UserError(f"{quoted(file)}: a tuning with another {name} is there; choose another folder")
+
+
+def finished_trials(study: optuna.Study) -> list[FrozenTrial]:
+    """The trials that count, in their order."""
+    return study.get_trials(deepcopy=False, states=FINISHED)
