@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autosf.algebra.structure import from_cells
+from autosf.algebra.invariance import permuted, renamed
+from autosf.algebra.structure import Structure, from_cells
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from random import Random
-
-    from autosf.algebra.structure import Structure
 
 
 def with_random_terms(structure: Structure, count: int, rng: Random) -> Structure:
@@ -23,3 +23,68 @@ def with_random_terms(structure: Structure, count: int, rng: Random) -> Structur
     for place in rng.sample(free, count):
         cells[place] = rng.choice((1, -1)) * rng.randint(1, structure.parts)
     return from_cells(cells)
+
+
+def without_random_terms(structure: Structure, count: int, rng: Random) -> Structure:
+    """The structure with `count` blocks fewer."""
+    cells = list(structure.cells)
+    for place in rng.sample(taken(cells), min(count, structure.blocks)):
+        cells[place] = 0
+    return from_cells(cells)
+
+
+def relabelled(structure: Structure, rng: Random) -> Structure:
+    """The structure with another relation part in one of its blocks."""
+    cells = list(structure.cells)
+    place = rng.choice(taken(cells))
+    others = [part for part in range(1, structure.parts + 1) if part != abs(cells[place])]
+    cells[place] = rng.choice(others) * (1 if cells[place] > 0 else -1)
+    return from_cells(cells)
+
+
+def resigned(structure: Structure, rng: Random) -> Structure:
+    """The structure with one block's sign turned."""
+    cells = list(structure.cells)
+    cells[rng.choice(taken(cells))] *= -1
+    return from_cells(cells)
+
+
+def swapped(structure: Structure, rng: Random) -> Structure:
+    """The structure with one block exchanged with another cell, empty or not."""
+    cells = list(structure.cells)
+    one = rng.choice(taken(cells))
+    other = rng.choice([place for place in range(len(cells)) if place != one])
+    cells[one], cells[other] = cells[other], cells[one]
+    return from_cells(cells)
+
+
+def crossed(one: Structure, other: Structure, rng: Random) -> Structure:
+    """Some rows of one, the rest of an equivalent of the other drawn at random."""
+    parts = range(1, one.parts + 1)
+    turned = permuted(other, rng.sample(parts, len(parts)))
+    named = renamed(turned, [rng.choice((1, -1)) * part for part in rng.sample(parts, len(parts))])
+    rows = tuple(rng.choice(pair) for pair in zip(one.rows, named.rows, strict=True))
+    return Structure(rows)
+
+
+def taken(cells: list[int]) -> list[int]:
+    """Places of the blocks."""
+    return [place for place, cell in enumerate(cells) if cell]
+
+
+def neighbour(parents: Sequence[Structure], rng: Random) -> Structure:
+    """A structure one random move, sometimes two, away from one of the parents."""
+    structure = rng.choice(parents)
+    for _ in range(1 if rng.random() < 0.7 else 2):
+        moves = [
+            lambda s: with_random_terms(s, min(rng.choice((1, 2)), s.parts**2 - s.blocks), rng),
+            lambda s: without_random_terms(s, rng.choice((1, 2)), rng),
+            lambda s: relabelled(s, rng),
+            lambda s: resigned(s, rng),
+            lambda s: swapped(s, rng),
+            lambda s: crossed(s, rng.choice(parents), rng),
+        ]
+        structure = rng.choice(moves)(structure)
+        if not structure.blocks:
+            return rng.choice(parents)
+    return structure

@@ -42,6 +42,14 @@ class Record:
         return bool(self.failure)
 
 
+class OutOfTime(Exception):  # noqa: N818 - no error, but a way to end
+    """Thrown into a strategy in place of a round it has asked for: with the records there are of that round."""
+
+    def __init__(self, records: Sequence[Record] = ()) -> None:
+        super().__init__("out of time")
+        self.records = records
+
+
 Round = Sequence[Trial]
 Strategy = Generator[Round, Sequence[Record], str]
 

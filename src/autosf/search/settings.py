@@ -34,9 +34,21 @@ class SearchSettings:
     candidates: int = 256  # N: candidates per round
     chosen: int = 8  # K2: trials per round
     rounds: int = 32  # for each b above 4; 16 for YAGO3-10 in the paper
+    grain: int = 5  # epochs between validations, of which short trainings of `free` are multiples
+    finalists: int = 3  # of `free`, beside the best human-designed structure
+    fresh_seeds: int = 3  # for each finalist
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "parents", "candidates", "chosen", "rounds"):
+        for name in (
+            "epochs",
+            "parents",
+            "candidates",
+            "chosen",
+            "rounds",
+            "grain",
+            "finalists",
+            "fresh_seeds",
+        ):
             refuse_outside(name, getattr(self, name), least=1)
         refuse_outside("seed", self.seed, least=0)
         refuse_outside("trials", 1 if self.trials is None else self.trials, least=1)

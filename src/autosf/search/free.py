@@ -1,0 +1,230 @@
+"""Our search: known good structures first, then moves in any direction, with epochs spent where there is doubt.
+
+A round is made of three kinds of trials, all decided by one posterior over structures' values (`surrogate`):
+
+- new candidates, drawn as often as they may be the best (Thompson sampling), trained only as long as it takes
+  to tell candidates apart on this graph (`fidelity`);
+- promotions: candidates that may well beat the leader are trained to the full;
+- repeats: the leader, and a runner-up that cannot be told from it, get another seed.
+
+In the end the finalists are trained with fresh seeds, which took no part in choosing them (`verdict`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr
+
+from autosf.algebra.constraints import satisfies_c2
+from autosf.algebra.invariance import canonical
+from autosf.algebra.space import five_f4
+from autosf.algebra.structure import PARTS
+from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, ZOO, named
+from autosf.search.fidelity import estimates, full_runs, highest_rungs, screening_rung
+from autosf.search.moves import neighbour
+from autosf.search.record import OutOfTime, Trial
+from autosf.search.surrogate import fit_surrogate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from autosf.algebra.structure import Structure
+    from autosf.search.record import Record, Strategy
+    from autosf.search.settings import SearchSettings
+    from autosf.search.surrogate import Surrogate
+
+SEEDS_APART = 10_000  # between two searches' seeds, so that no two share a training
+FRESH = 5_000  # from a search's first seed to those of its finals
+TOLERANCE = 0.001  # of MRR: a smaller gain is none
+IMPROBABLE, ROUNDS_IMPROBABLE = (
+    0.05,
+    3,
+)  # a gain less likely than this, so many rounds in a row, ends the search
+PROMOTED = 0.1  # least probability of beating the leader
+REPEATED = 0.2  # of a runner-up being better than the leader
+SEEDS_AT_MOST = 3  # before the finals
+FRUITLESS_DRAWS = 2000
+DRAWS = 512  # from the posterior
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """All that the past says: structures tried to the full in order of their posterior, best first."""
+
+    past: Sequence[Record]
+    surrogate: Surrogate
+    full: dict[Structure, list[Record]]
+    ranking: tuple[Structure, ...]
+    means: dict[Structure, float]
+
+    @property
+    def leader(self) -> Structure:
+        return self.ranking[0]
+
+
+def free(settings: SearchSettings) -> Strategy:
+    """Rounds until the trials, the time or the hope is used up; then the finals."""
+    past: list[Record] = []
+    reason = ""
+    hopeless = 0
+    trials = [first_trial(structure, settings) for structure in known_good()][: settings.trials]
+    try:
+        while not reason:
+            past += yield trials
+            view = seen(past, settings)
+            rng = Random(f"{settings.seed} {len(past)}")  # noqa: S311 - reproducible, not secret
+            chosen, chance = candidates(view, settings, rng)
+            hopeless = hopeless + 1 if chance < IMPROBABLE else 0
+            trials = [*promotions(view, settings), *repeats(view, settings), *chosen]
+            reason = ended(past, trials, hopeless, settings)
+    except OutOfTime as end:
+        past += end.records
+        reason = "the time is used up"
+    if any(record.trial.epochs == settings.epochs for record in past):
+        yield finals(seen(past, settings), settings)
+    return reason
+
+
+def known_good() -> list[Structure]:
+    """The zoo and the five f^4, which hold two of the paper's five winners, one of each class."""
+    structures = [known.structure for known in ZOO] + list(five_f4())
+    return list(dict.fromkeys(canonical(s, "extended") for s in structures if s.parts == PARTS))
+
+
+def first_trial(structure: Structure, settings: SearchSettings) -> Trial:
+    return Trial(structure, settings.epochs, settings.seed * SEEDS_APART)
+
+
+def seen(past: Sequence[Record], settings: SearchSettings) -> View:
+    """The past as a posterior. A structure's place is its posterior mean: a lucky seed alone leads nobody."""
+    surrogate = fit_surrogate(estimates(past, settings.epochs))
+    full = full_runs(past, settings.epochs)
+    means, _ = surrogate.posterior(list(full))
+    by_structure = dict(zip(full, means.tolist(), strict=True))
+    ranking = sorted(full, key=lambda structure: -by_structure[structure])
+    return View(past, surrogate, full, tuple(ranking), by_structure)
+
+
+def candidates(view: View, settings: SearchSettings, rng: Random) -> tuple[list[Trial], float]:
+    """New structures to be screened, and the probability that one of them beats the leader."""
+    tried = {record.trial.structure for record in view.past}
+    wanted = settings.chosen
+    if settings.trials is not None:
+        wanted = min(wanted, settings.trials - len(tried))
+    pool = neighbours(parents(view, settings), tried, settings.candidates, rng)
+    if wanted <= 0 or not pool:
+        return [], 0.0
+    draws = posterior_draws(view, pool, rng)
+    chosen = thompson(draws[:, 1:], wanted)
+    gains = draws[:, [place + 1 for place in chosen]].max(1) - draws[:, 0]
+    epochs = screening_rung(view.past, settings.epochs, settings.grain)
+    trials = [Trial(pool[place], epochs, settings.seed * SEEDS_APART) for place in chosen]
+    return trials, float((gains > TOLERANCE).mean())
+
+
+def parents(view: View, settings: SearchSettings) -> list[Structure]:
+    """The best structures so far, tried to the full or promising after less."""
+    paused = list(highest_rungs(view.past, settings.epochs))
+    means, _ = view.surrogate.posterior(paused)
+    by_structure = view.means | dict(zip(paused, means.tolist(), strict=True))
+    return sorted(by_structure, key=lambda structure: -by_structure[structure])[: settings.parents]
+
+
+def neighbours(
+    sources: Sequence[Structure], tried: set[Structure], count: int, rng: Random
+) -> list[Structure]:
+    """So many classes around the sources that are new and satisfy C2, repeats counted up to sign."""
+    found: dict[Structure, None] = {}
+    for _ in range(FRUITLESS_DRAWS + count):
+        form = canonical(neighbour(sources, rng), "extended")
+        if form not in tried and form not in found and satisfies_c2(form, up_to_sign=True):
+            found[form] = None
+            if len(found) == count:
+                break
+    return list(found)
+
+
+def posterior_draws(view: View, pool: Sequence[Structure], rng: Random) -> NDArray[np.float64]:
+    """Joint draws of the values of the leader, in the first column, and of the pool. [draws, 1 + n]"""
+    means, covariance = view.surrogate.posterior([view.leader, *pool])
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    normal = np.random.default_rng(rng.getrandbits(64)).standard_normal((DRAWS, len(means)))
+    drawn: NDArray[np.float64] = means + normal @ root.T
+    return drawn
+
+
+def thompson(draws: NDArray[np.float64], count: int) -> list[int]:
+    """Places that are best in one draw each: the likelier to be best, the likelier chosen."""
+    chosen: list[int] = []
+    for draw in draws:
+        for place in np.argsort(-draw, kind="stable").tolist():
+            if place not in chosen:
+                chosen.append(place)
+                break
+        if len(chosen) == min(count, draws.shape[1]):
+            break
+    return chosen
+
+
+def promotions(view: View, settings: SearchSettings) -> list[Trial]:
+    """Screened structures that are the likeliest to beat the leader, to be trained to the full."""
+    paused = list(highest_rungs(view.past, settings.epochs))
+    if not paused:
+        return []
+    chances = beating_leader(view, paused)
+    order = sorted(range(len(paused)), key=lambda place: -chances[place])
+    most = max(1, settings.chosen // 4)
+    return [first_trial(paused[place], settings) for place in order[:most] if chances[place] >= PROMOTED]
+
+
+def repeats(view: View, settings: SearchSettings) -> list[Trial]:
+    """Another seed for the leader if it has one only, or for a runner-up that may be better."""
+    leader = view.leader
+    if len(view.full[leader]) == 1:
+        return [repeat(leader, view, settings)]
+    if len(view.ranking) > 1:
+        second = view.ranking[1]
+        fewer = len(view.full[second]) < min(SEEDS_AT_MOST, len(view.full[leader]) + 1)
+        if fewer and beating_leader(view, [second])[0] > REPEATED:
+            return [repeat(second, view, settings)]
+    return []
+
+
+def repeat(structure: Structure, view: View, settings: SearchSettings) -> Trial:
+    return Trial(structure, settings.epochs, settings.seed * SEEDS_APART + len(view.full[structure]))
+
+
+def beating_leader(view: View, structures: Sequence[Structure]) -> list[float]:
+    """Probability that each structure's value is above the leader's."""
+    means, covariance = view.surrogate.posterior([view.leader, *structures])
+    deviations = np.sqrt(np.maximum(np.diag(covariance) + covariance[0, 0] - 2 * covariance[0], 1e-12))
+    chances: list[float] = ndtr((means - means[0]) / deviations)[1:].tolist()
+    return chances
+
+
+def ended(past: Sequence[Record], trials: Sequence[Trial], hopeless: int, settings: SearchSettings) -> str:
+    """Why there is no further round; empty if there is one."""
+    tried = {record.trial.structure for record in past}
+    if settings.trials is not None and len(tried) >= settings.trials and not trials:
+        return f"all {settings.trials} structures are tried"
+    if hopeless >= ROUNDS_IMPROBABLE:
+        return f"a gain of more than {TOLERANCE} has become improbable"
+    if not trials:
+        return "no new structure is left around the best"
+    return ""
+
+
+def finals(view: View, settings: SearchSettings) -> list[Trial]:
+    """The best structures and the best human-designed one, each with seeds that chose nothing."""
+    human = [canonical(named(name).structure, "extended") for name in HUMAN_DESIGNED_FOUR]
+    tried_human = [structure for structure in view.ranking if structure in human]
+    finalists = dict.fromkeys([*view.ranking[: settings.finalists], *tried_human[:1]])
+    seeds = [settings.seed * SEEDS_APART + FRESH + number for number in range(settings.fresh_seeds)]
+    return [Trial(structure, settings.epochs, seed) for structure in finalists for seed in seeds]
