@@ -35,7 +35,7 @@ STRUCTURES = (
     "autosf-wn18rr",
 )
 SETTINGS = TrainingSettings(
-    dimension=8, batch_size=64, start_scale=0.1, validate_every=2, patience=3, learning_rate=0.3
+    dimension=8, batch_size=64, start_scale=0.1, validate_every=2, patience=10, learning_rate=0.3
 )
 FIRST_EPOCHS, ROUNDS = 4, 3
 

@@ -50,6 +50,8 @@ KINDS = {
     "adam": replace(SETTINGS, optimiser="adam", learning_rate=0.01, patience=0),
     "in place": replace(SETTINGS, loss="sampled-softmax", patience=0),
     "cache": replace(SETTINGS, loss="logistic", sampler="cache", negatives=5, patience=0),
+    "averaging": replace(SETTINGS, averaging=0.8),
+    "averaging in place": replace(SETTINGS, averaging=0.8, loss="logistic", negatives=5, patience=0),
     "dropout": replace(SETTINGS, dropout=0.3, decay=0.9, patience=0),
 }
 

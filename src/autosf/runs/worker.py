@@ -81,7 +81,6 @@ def serve(
     seen = shared(graph_folder)  # before the slow imports: a fault of the folder shows at once
 
     import torch
-    import torch._dynamo  # the first optimiser would import it, within the first trial's seconds
 
     from autosf.runs.task import record_as_json, task_from_json
     from autosf.runs.trial import Outside, Stopped, run_trial
