@@ -22,9 +22,8 @@ from typing import Any
 
 from autosf.runs.leaderboard import leaderboard
 from autosf.runs.ledger import opened_ledger
+from benchmarks.small_search import workers_of
 
-ROOT = Path(__file__).parents[1]
-SEARCH = ROOT / "tests" / "small_search.py"
 LONGEST_WAIT = 5.0  # seconds before a kill: long enough to get beyond the start of workers, mostly
 ATTEMPTS = 1_000  # at a trial: here no death is the trial's own fault
 EPOCHS = 40  # of the first round, so that a search takes some twenty seconds of training
@@ -32,7 +31,7 @@ EPOCHS = 40  # of the first round, so that a search takes some twenty seconds of
 
 def begun(folder: Path, workers: int) -> subprocess.Popen[bytes]:
     options = [f"workers={workers}", f"attempts={ATTEMPTS}", f"epochs={EPOCHS}"]
-    return subprocess.Popen([sys.executable, str(SEARCH), str(folder), *options])
+    return subprocess.Popen([sys.executable, "-m", "benchmarks.small_search", str(folder), *options])
 
 
 def found(folder: Path) -> tuple[list[Any], list[Any]]:
@@ -41,19 +40,6 @@ def found(folder: Path) -> tuple[list[Any], list[Any]]:
         records = ledger.records()
     rows = sorted((str(r.trial), r.valid_mrr, r.epochs, r.curve, r.failure) for r in records)
     return rows, leaderboard(records)
-
-
-def workers_of(folder: Path) -> list[int]:
-    """The live worker processes of a run, whoever started them."""
-    marker, found = f"{folder}/graph".encode(), []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            command = path.read_bytes()
-        except OSError:  # it has just ended
-            continue
-        if marker in command and b"autosf.runs.worker" in command:
-            found.append(int(path.parent.name))
-    return found
 
 
 def tortured(folder: Path, rng: random.Random, kills: int, counts: Counter[str]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from benchmarks.small_search import FIRST_EPOCHS, SETTINGS, halving, run_search, small_run, workers_of
 
 from autosf.algebra.invariance import canonical
 from autosf.algebra.structure import from_cells
@@ -19,13 +20,13 @@ from autosf.runs.ledger import opened_ledger
 from autosf.runs.run import open_run
 from autosf.runs.serving import OUT_OF_TIME, Outer, Service, serve
 from autosf.runs.shared_graph import shared
-from autosf.runs.task import Task
+from autosf.runs.task import Task, task_as_json
 from autosf.runs.trial import Outside, run_trial
+from autosf.runs.worker_process import WorkerProcess
 from autosf.runs.workers import Crew
 from autosf.search.record import Trial, search
-from small_search import FIRST_EPOCHS, SETTINGS, halving, run_search, small_run, workers_of
 
-SCRIPT = Path(__file__).parents[1] / "small_search.py"
+ROOT = Path(__file__).parents[2]
 
 
 def rows(folder: Path) -> dict:
@@ -71,8 +72,8 @@ def rows_of_untouched(folder: Path, epochs: int = FIRST_EPOCHS) -> dict:
 
 
 def begun(folder: Path, *options: str) -> subprocess.Popen:
-    command = [sys.executable, str(SCRIPT), str(folder), "seeds=1", *options]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "benchmarks.small_search", str(folder), "seeds=1", *options]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
 
 
 def ended(driver: subprocess.Popen) -> str:
@@ -117,10 +118,10 @@ def test_five_kills_of_workers_and_of_the_driver_at_random_moments_change_no_row
     folder, rng = tmp_path / "run", random.Random(5)
     for _ in range(5):
         driver = begun(folder, f"workers={rng.choice([1, 2])}", "attempts=9", "epochs=16")
-        time.sleep(rng.uniform(0.3, 6.0))
+        time.sleep(rng.uniform(0.3, 3.5))
         for worker in workers_of(folder)[:1]:
             os.kill(worker, signal.SIGKILL)
-        time.sleep(rng.uniform(0.0, 5.0))
+        time.sleep(rng.uniform(0.0, 2.0))
         driver.kill()
         driver.communicate()
         wait_until(lambda: not workers_of(folder), 1.0)
@@ -189,21 +190,56 @@ def test_a_worker_that_cannot_start_is_an_error_with_its_reason(tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_loses_no_epoch_and_out_of_time_ends_with_what_there_is(tmp_path, expected):
+def test_ctrl_c_ends_all_workers_and_changes_no_row(tmp_path, expected):
     folder = tmp_path / "run"
     driver = begun(folder, "workers=2")
     wait_until(lambda: has_rows(folder, 2))
     driver.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt" in ended(driver)
     assert not workers_of(folder)
-    run = open_run(folder)
-    service = Service(Crew(1), keep=True, budget=0.0)
-    assert serve(run, halving(seeds=1), service, Outer(time.monotonic, time.time)) == ([], OUT_OF_TIME)
     assert ended(begun(folder, "workers=2")) == ""
     assert rows(folder) == expected
+    with opened_ledger(folder / "ledger.sqlite", time.time) as ledger:
+        assert [event.detail for event in ledger.events()] == ["interrupted", "all rounds"]
+
+
+def test_out_of_time_a_trial_stops_after_its_epoch_and_the_rest_of_the_budget_goes_on_from_there(tmp_path):
+    run, epochs = small_run(tmp_path / "run"), []
+
+    def clock() -> float:
+        return time.monotonic() + (1_000 if 5 in epochs else 0)
+
+    def strategy():
+        yield [Trial(named("complex").structure, 40, 0)]
+        return "the end"
+
+    outer = Outer(clock, time.time, progress=lambda told: epochs.append(told.epoch))
+    service = Service(Crew(1), save_seconds=1e9)  # no checkpoint but that of the stop
+    assert serve(run, strategy(), replace(service, budget=900.0), outer) == ([], OUT_OF_TIME)
+    assert not workers_of(run.folder)
+    first = list(epochs)
     with opened_ledger(run.ledger, time.time) as ledger:
-        assert [event.detail for event in ledger.events()] == ["interrupted", OUT_OF_TIME, "all rounds"]
-        assert ledger.seconds_spent() > 1.0
+        assert 1_000 < ledger.seconds_spent() < 1_100
+        assert ledger.records() == []
+    assert serve(run, strategy(), replace(service, budget=900.0), outer) == ([], OUT_OF_TIME)
+    assert epochs == first, "nothing is begun without time"
+    (record,), reason = serve(run, strategy(), replace(service, budget=1e6), outer)
+    assert reason == "the end"
+    assert record.epochs == epochs[-1]
+    assert epochs == sorted(set(epochs)), "no epoch is trained twice"
+
+
+def test_a_worker_ends_with_its_pipe_where_no_kernel_ends_it(tmp_path):
+    run, task = small_run(tmp_path / "run"), Trial(named("complex").structure, 100_000, 0)
+    worker = WorkerProcess(0, run.graph_folder, 1, run.logs / "log")
+    settings = replace(SETTINGS, patience=0)
+    worker.send(task_as_json(Task(task, run.graph, settings, str(run.folder / "state"))))
+    heard = []
+    while not any("epoch" in message for message in heard):
+        arrived = worker.messages()
+        assert arrived is not None, worker.last_words()
+        heard += arrived
+    assert worker.leave(2.0) == 0
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ are in: a run ends within an epoch, or the crew's grace, of its budget, and resu
 
 from __future__ import annotations
 
+import errno
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 STORE_SECONDS = 10.0  # between two notes of the time spent: a kill forgets no more than this
 OUT_OF_TIME = "out of time"
+THE_DISKS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ENOENT, errno.EACCES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,12 @@ def serve(run: Run, strategy: Strategy, service: Service, outer: Outer) -> tuple
 
 @contextmanager
 def told(run: Run) -> Iterator[None]:
-    """A full disk, or a folder that is gone, as one line."""
+    """A full disk, or a folder that is gone or locked, as one line."""
     try:
         yield
     except OSError as error:
+        if error.errno not in THE_DISKS:
+            raise
         raise UserError(
             f"{shown(run.folder)}: cannot go on ({error.strerror or error}); all finished trials are safe:"
             " mend it, then resume the run"

@@ -114,7 +114,8 @@ class Workers:
         deadline = self._clock() + self._crew.grace_seconds
         while self._clock() < deadline and any(worker.task for worker in self._staff.values()):
             for chosen, _ in self._selector.select(POLL_SECONDS):
-                self._last_messages(chosen.data)
+                with suppress(UserError, ValueError):  # no room for a record, or a line that Ctrl-C has cut
+                    self._last_messages(chosen.data)
         for worker in list(self._staff.values()):
             self._dismiss(worker, 0.0 if worker.task else self._crew.grace_seconds)
         self._selector.close()
@@ -124,8 +125,7 @@ class Workers:
         messages = worker.messages()
         for message in messages or ():
             if "record" in message:
-                with suppress(UserError):  # what stopped the run is being told already
-                    self._act(worker, message)
+                self._act(worker, message)
             elif {"stopped", "error"} & set(message):
                 worker.task = None
         if messages is None:

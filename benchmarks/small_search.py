@@ -1,4 +1,4 @@
-"""A search of a few seconds that can be killed at any moment: `python tests/small_search.py RUN workers=2`.
+"""A search of a few seconds that can be killed at any moment: `python -m benchmarks.small_search RUN workers=2`.
 
 Its strategy halves: all structures at few epochs, the better half at twice as many, and so on, so that trials go
 on from the checkpoints of others. Run again on the same folder it resumes. The torture and the tests kill it.
@@ -69,10 +69,11 @@ def run_search(
 
 def workers_of(folder: Path) -> list[int]:
     """The live worker processes of a run, whoever started them."""
+    marker = f"{folder}/graph".encode()
     return [
         int(path.parent.name)
         for path in Path("/proc").glob("[0-9]*/cmdline")
-        if f"{folder}/graph".encode() in command_of(path) and b"autosf.runs.worker" in command_of(path)
+        if (command := command_of(path)) and b"autosf.runs.worker" in command and marker in command
     ]
 
 
