@@ -1,7 +1,8 @@
 """The ledger is a run's state: every finished trial is a row, every failed attempt and turn of events another.
 
 SQLite with a write-ahead log: a row that was added survives a kill at any moment, and readers come and go
-while the one writer writes. Adding a row twice changes nothing.
+while the one writer writes. Adding a row twice changes nothing. Only a power cut may cost the last rows, which are
+then trained again to the same bits; to wait for the disk would take 4 ms a row instead of 0.25.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def opened_ledger(path: Path, now: Callable[[], float], writes: bool = False) ->
     try:
         with told(path):
             refuse_foreign(path, connection)
-            connection.execute("PRAGMA synchronous = FULL")  # rows are few: each one reaches the disk
+            connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA query_only = {0 if writes else 1}")
         yield ledger
     finally:
