@@ -112,7 +112,6 @@ def evaluator(
         with Workers(place, service.crew, ears, outer.clock) as workers:
 
             def evaluate(trials: Round) -> list[Record]:
-                tick()
                 wanted = [key_of(trial, run.graph, run.plan.settings) for trial in trials]
                 past = ledger.known(wanted)
                 missing = {task_of(run, key, service): key for key in wanted if key not in past}
