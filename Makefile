@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test check format bench results lock clean
+.PHONY: help setup demo test check format bench torture results lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -37,6 +37,9 @@ format: $(READY)  ## rewrite the code in the house format
 
 bench: $(READY)  ## speed beside a plain version, as ratios measured in one run (ONLY=algebra for one)
 	@$(BIN)/python -m benchmarks $(ONLY)
+
+torture: $(READY)  ## kill searches 50 times at random moments and compare what they come to (five minutes)
+	@$(BIN)/python -m benchmarks.torture
 
 results: $(READY)  ## rebuild the tables of docs/results from their records
 	@$(BIN)/python -m benchmarks.results

@@ -1,0 +1,215 @@
+"""A run is a folder: what was asked for, the ledger, the graph as workers map it, checkpoints and logs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+from typing import TYPE_CHECKING, Any
+
+from autosf import __version__
+from autosf.embedding.settings import TrainingSettings
+from autosf.errors import UserError
+from autosf.graph.text_lines import shown
+from autosf.runs.ledger import create_ledger
+from autosf.runs.shared_graph import share
+from autosf.runs.task import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+
+FORMAT, VERSION = "autosf run", 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run is asked to do; nothing of it may change while the run lasts."""
+
+    settings: TrainingSettings
+    search: Mapping[str, Any]  # the strategy and its settings, as JSON
+    seed: int = 0
+    threads: int = 1  # of each worker: sums of more threads round otherwise
+    source: str = ""  # how the user named the graph
+    command: str = ""
+
+    def fixed(self) -> dict[str, Any]:
+        """The part that decides the results."""
+        return {
+            "settings": self.settings.as_dict(),
+            "search": dict(self.search),
+            "seed": self.seed,
+            "threads": self.threads,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An existing run: its folder, its graph's digest and its plan."""
+
+    folder: Path
+    graph: str
+    plan: Plan
+
+    @property
+    def ledger(self) -> Path:
+        return self.folder / "ledger.sqlite"
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / "driver.lock"
+
+    @property
+    def graph_folder(self) -> Path:
+        return self.folder / "graph"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def model(self) -> Path:
+        return self.folder / "model"
+
+
+def create_run(folder: Path, graph: KnowledgeGraph, plan: Plan) -> Run:
+    """A new run, whole or not at all; a folder that holds anything is refused."""
+    folder = folder.resolve()
+    refuse_used(folder)
+    if not plan.settings.validate_every:
+        raise UserError("setting validate_every: a search needs validations, expected a number from 1")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name[:100]}.", dir=folder.parent))
+        try:
+            fill(beside, graph, plan)
+            beside.chmod(0o755)  # a temporary folder is its owner's alone
+            beside.rename(folder)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        raise UserError(f"{shown(folder)}: cannot write the run ({error.strerror or error})") from None
+    return open_run(folder)
+
+
+def fill(folder: Path, graph: KnowledgeGraph, plan: Plan) -> None:
+    """Write all that a run has before its first trial."""
+    run = Run(folder, graph.digest, plan)
+    share(graph, run.graph_folder)
+    create_ledger(run.ledger)
+    run.checkpoints.mkdir()
+    run.logs.mkdir()
+    versions = {"autosf": __version__, "torch": version("torch"), "python": python_version()}
+    facts = {
+        "format": FORMAT,
+        "version": VERSION,
+        "graph": {"name": graph.name, "digest": run.graph, "source": plan.source},
+        **plan.fixed(),
+        "digest": digest({"graph": run.graph, **plan.fixed()}),
+        "command": plan.command,
+        "versions": versions,
+    }
+    (folder / "run.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def open_run(folder: Path) -> Run:
+    """The run in a folder; one whose settings were edited since is refused."""
+    folder = folder.resolve()
+    facts = facts_of(folder)
+    try:
+        plan = Plan(
+            TrainingSettings().changed(facts["settings"]),
+            facts["search"],
+            facts["seed"],
+            facts["threads"],
+            facts["graph"]["source"],
+            facts["command"],
+        )
+        run = Run(folder, facts["graph"]["digest"], plan)
+        promised = facts["digest"]
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{shown(folder / 'run.json')}: expected {error}, found none") from None
+    if promised != digest({"graph": run.graph, **plan.fixed()}):
+        raise UserError(
+            f"{shown(folder / 'run.json')}: changed since the run began; a changed search needs a new folder"
+        )
+    return run
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """What run.json says, if the folder is a run that this program reads."""
+    path = folder / "run.json"
+    if not path.is_file():
+        raise UserError(f"{shown(folder)}: not a run: it has no run.json")
+    try:
+        facts = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{shown(path)}: expected JSON, found a damaged file ({error})") from None
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise UserError(f"{shown(path)}: expected the format {FORMAT}: not a run")
+    if facts.get("version") != VERSION:
+        raise UserError(
+            f"{shown(path)}: expected version {VERSION}, found {facts.get('version')}; update autosf"
+        )
+    return facts
+
+
+def refuse_used(folder: Path) -> None:
+    """Raise unless the folder is free: a run in it may go on, other files are not ours."""
+    if (folder / "run.json").exists():
+        raise UserError(f"{shown(folder)}: holds a run already; `autosf resume {shown(folder)}` goes on")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{shown(folder)}: holds other files; name a new folder")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{shown(folder)}: expected a new folder for the run, found a file")
+
+
+def refuse_other_graph(run: Run, graph: KnowledgeGraph) -> None:
+    """Raise unless the graph is, triple by triple, the one the run began with."""
+    if graph.digest != run.graph:
+        raise UserError(
+            f"{shown(run.folder)}: the run began with another graph than {graph.name} is now;"
+            " give the same, or a new folder"
+        )
+
+
+def refuse_other_plan(run: Run, plan: Plan) -> None:
+    """Raise, with the first value that differs, unless the plan is the one the run began with."""
+    began, now = flat(run.plan.fixed()), flat(plan.fixed())
+    for name in sorted({*began, *now}):
+        if began.get(name) != now.get(name):
+            raise UserError(
+                f"{shown(run.folder)}: the run began with {name} {began.get(name)}, now it is {now.get(name)};"
+                " give the same, or a new folder"
+            )
+
+
+def flat(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """All values of a plan by their own names."""
+    return {
+        **{name: value for name, value in plan.items() if not isinstance(value, dict)},
+        **{f"search {name}": value for name, value in plan["search"].items()},
+        **plan["settings"],
+    }
+
+
+def discard_checkpoints(run: Run) -> None:
+    """Free the disk of states that nobody will go on from."""
+    for path in run.checkpoints.iterdir():
+        path.unlink(missing_ok=True)
+
+
+def discard_halves(run: Run) -> None:
+    """Free the disk of checkpoints that a kill has left half written."""
+    for path in run.checkpoints.iterdir():
+        if path.suffix != ".safetensors":
+            path.unlink(missing_ok=True)

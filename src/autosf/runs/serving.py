@@ -1,0 +1,156 @@
+"""A strategy is served from the ledger first and by workers for the rest; every record is kept as it arrives.
+
+Out of time, or at Ctrl-C, no further trial is begun and the running ones save their state after the epoch they
+are in: a run ends within an epoch, or the crew's grace, of its budget, and resuming it loses nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autosf.algebra.structure import from_json
+from autosf.errors import UserError
+from autosf.graph.text_lines import shown
+from autosf.runs.ledger import Ledger, held, opened_ledger
+from autosf.runs.run import discard_checkpoints, discard_halves
+from autosf.runs.task import SAVE_SECONDS, Key, Task, checkpoint_name, key_of
+from autosf.runs.workers import Crew, Ears, Place, Progress, Workers
+from autosf.search.record import Record, Round, Strategy, Trial, search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from autosf.runs.run import Run
+
+STORE_SECONDS = 10.0  # between two notes of the time spent: a kill forgets no more than this
+OUT_OF_TIME = "out of time"
+THE_DISKS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ENOENT, errno.EACCES}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """How a run is served. `budget` is in seconds over all sessions; `keep` where trials go on from others."""
+
+    crew: Crew = field(default_factory=Crew)
+    keep: bool = False
+    budget: float = float("inf")
+    save_seconds: float = SAVE_SECONDS  # between two checkpoints within a trial
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """What the caller brings: a clock in seconds, the time of day, ears for epochs and for new records."""
+
+    clock: Callable[[], float]
+    now: Callable[[], float]
+    progress: Callable[[Progress], None] = lambda _: None
+    finished: Callable[[Record], None] = lambda _: None
+
+
+class OutOfTime(Exception):  # noqa: N818 - no error, but a way out
+    """The budget is spent."""
+
+
+def serve(run: Run, strategy: Strategy, service: Service, outer: Outer) -> tuple[list[Record], str]:
+    """All records the strategy asked for, past ones included, and why it ended; out of time, those there are."""
+    with told(run), held(run.lock), opened_ledger(run.ledger, outer.now, writes=True) as ledger:
+        discard_halves(run)
+        asked: list[Record] = []
+        try:
+            with evaluator(run, ledger, service, outer) as evaluate:
+                records, reason = search(strategy, lambda trials: kept_in(asked, evaluate(trials)))
+        except OutOfTime:
+            ledger.add_event("stopped", OUT_OF_TIME)
+            return asked, OUT_OF_TIME
+        except KeyboardInterrupt:
+            ledger.add_event("stopped", "interrupted")
+            raise
+        ledger.add_event("ended", reason)
+        discard_checkpoints(run)
+    return records, reason
+
+
+@contextmanager
+def told(run: Run) -> Iterator[None]:
+    """A full disk, or a folder that is gone or locked, as one line."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in THE_DISKS:
+            raise
+        raise UserError(
+            f"{shown(run.folder)}: cannot go on ({error.strerror or error}); all finished trials are safe:"
+            " mend it, then resume the run"
+        ) from error
+
+
+def kept_in(asked: list[Record], answers: list[Record]) -> list[Record]:
+    asked += answers
+    return answers
+
+
+@contextmanager
+def evaluator(
+    run: Run, ledger: Ledger, service: Service, outer: Outer
+) -> Iterator[Callable[[Round], list[Record]]]:
+    """The function that answers a round in its order, each class of trials trained at most once."""
+    keys: dict[Task, Key] = {}
+
+    def finished(task: Task, record: Record, attempts: int) -> None:
+        ledger.add(keys[task], record, attempts)
+        if not task.keep:  # only now: until its record is safe, the state is all there is of the trial
+            Path(task.checkpoint).unlink(missing_ok=True)
+        outer.finished(record)
+
+    place = Place(run.graph_folder, run.logs, run.plan.threads)
+    with timed(ledger, service.budget, outer.clock) as tick:
+        ears = Ears(finished, ledger.add_attempt, outer.progress, tick)
+        with Workers(place, service.crew, ears, outer.clock) as workers:
+
+            def evaluate(trials: Round) -> list[Record]:
+                wanted = [key_of(trial, run.graph, run.plan.settings) for trial in trials]
+                past = ledger.known(wanted)
+                missing = {task_of(run, key, service): key for key in wanted if key not in past}
+                keys.update(missing)
+                workers.run(list(missing))
+                answers = ledger.known(wanted)
+                return [replace(answers[key], trial=trial) for key, trial in zip(wanted, trials, strict=True)]
+
+            yield evaluate
+
+
+@contextmanager
+def timed(ledger: Ledger, budget: float, clock: Callable[[], float]) -> Iterator[Callable[[], None]]:
+    """A function that keeps account of the time spent and raises when the budget is."""
+    began, earlier = clock(), ledger.seconds_spent()
+    stored = began
+
+    def tick() -> None:
+        nonlocal stored
+        now = clock()
+        if now - stored > STORE_SECONDS:
+            ledger.spend(now - began)
+            stored = now
+        if earlier + now - began > budget:
+            raise OutOfTime
+
+    try:
+        yield tick
+    finally:
+        ledger.spend(clock() - began)
+
+
+def task_of(run: Run, key: Key, service: Service) -> Task:
+    """What a worker is told for a key."""
+    return Task(
+        trial=Trial(from_json(key.structure), key.epochs, key.seed),
+        graph=run.graph,
+        settings=run.plan.settings,
+        checkpoint=str(run.checkpoints / checkpoint_name(key)),
+        keep=service.keep,
+        save_seconds=service.save_seconds,
+    )

@@ -1,0 +1,179 @@
+"""One structure at one fidelity becomes a record: the same bits in one go, by rungs, or killed in between.
+
+Training depends only on (graph, structure, settings, seed, epoch), and a checkpoint is a whole state, so that
+a trial goes on from any earlier state of the same training, and a longer one holds a shorter one's record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from autosf.embedding.checkpoints import identity, load_checkpoint, save_checkpoint, tensors
+from autosf.embedding.training import train
+from autosf.errors import UserError
+from autosf.evaluation.metrics import summarise
+from autosf.evaluation.ranking import rank
+from autosf.search.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from autosf.embedding.model import Model
+    from autosf.embedding.state import Epoch, State
+    from autosf.runs.shared_graph import SearchGraph
+    from autosf.runs.task import Task
+    from autosf.search.record import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a trial needs of the world: a clock in seconds, an ear for each epoch, one for what is odd.
+
+    `heard` answers whether the trial is to go on; one that is not saves its state and raises `Stopped`.
+    """
+
+    clock: Callable[[], float]
+    heard: Callable[[Epoch], bool] = lambda _: True
+    note: Callable[[str], None] = lambda _: None
+
+
+class Stopped(Exception):  # noqa: N818 - no error, but a way out
+    """The trial was told to stop between two epochs; its state is saved where it can be."""
+
+
+def run_trial(task: Task, seen: SearchGraph, outside: Outside) -> Record:
+    """What the trial comes to, trained from the longest earlier state there is."""
+    began = outside.clock()
+    found = saved_state(task, outside.note)
+    state = found if found is not None and can_serve(found, task) else None
+    longest = found.epochs if found is not None else 0
+    ending = ""
+    if state is None or not is_over(state, task):
+        state, ending = trained_state(task, seen, state, longest, outside)
+    failure = f"diverged in epoch {state.epochs + 1}: the loss is not finite" if ending == "diverged" else ""
+    if failure:
+        outside.note(failure)
+    return record_of(task.trial, state, failure, outside.clock() - began)
+
+
+def trained_state(
+    task: Task, seen: SearchGraph, state: State | None, longest: int, outside: Outside
+) -> tuple[State, str]:
+    """The state at the trial's end and why it ended; saved on the way, so that a kill costs little."""
+    settings = replace(task.settings, epochs=task.trial.epochs)
+    last_saved = outside.clock()
+
+    def validate(model: Model) -> float:
+        return summarise(rank(model, seen.graph.valid, seen.known)).mrr
+
+    def watch(state: State) -> None:
+        nonlocal last_saved
+        goes_on = outside.heard(state.curve[-1])
+        last = task.keep and is_over(state, task)
+        if state.epochs > longest and (
+            last or not goes_on or outside.clock() - last_saved > task.save_seconds
+        ):
+            save_state(task, state, outside.note)
+            last_saved = outside.clock()
+        if not goes_on and not is_over(state, task):
+            raise Stopped
+
+    trained = train(
+        seen.graph,
+        task.trial.structure,
+        settings,
+        seed=task.trial.seed,
+        clock=outside.clock,
+        validate=validate,
+        watch=watch,
+        state=state,
+    )
+    return trained.state, trained.ending
+
+
+def record_of(trial: Trial, state: State, failure: str, seconds: float) -> Record:
+    """The best validation up to the trial's epochs; after divergence, what was reached before it counts."""
+    epochs = state.curve[: trial.epochs]
+    curve = tuple((epoch.number, epoch.valid_mrr) for epoch in epochs if epoch.valid_mrr is not None)
+    if not curve:
+        return Record(trial, 0.0, len(epochs), (), seconds, failure or "no epoch was validated")
+    return Record(trial, max(mrr for _, mrr in curve), len(epochs), curve, seconds)
+
+
+def is_over(state: State, task: Task) -> bool:
+    """Whether the trial has nothing left to train: `train` itself would go one epoch too far to find out."""
+    patience = task.settings.patience
+    return state.epochs >= task.trial.epochs or bool(patience and state.stale() >= patience)
+
+
+def can_serve(state: State, task: Task) -> bool:
+    """Whether going on from the state, or cutting it short, is the same as training from the start.
+
+    A trial that ends between two validations is validated at its end; a longer training was not.
+    """
+    return state.epochs < task.trial.epochs or ends_on_a_validation(task)
+
+
+def ends_on_a_validation(task: Task) -> bool:
+    return task.trial.epochs % task.settings.validate_every == 0
+
+
+def save_state(task: Task, state: State, note: Callable[[str], None]) -> None:
+    """Write the checkpoint if others may go on from it; without one a trial is slower, not wrong."""
+    if not can_be_continued(task) or (state.epochs == task.trial.epochs and not ends_on_a_validation(task)):
+        return
+    path = Path(task.checkpoint)
+    beside = path.with_name(f"{path.name}.{os.getpid()}")  # a dying worker of a killed driver has another
+    try:
+        save_checkpoint(beside, state, {**who(task), "checksum": checksum(state)})
+        beside.replace(path)
+    except (OSError, SafetensorError) as error:
+        for left in path.parent.glob(f"{beside.name}*"):
+            left.unlink(missing_ok=True)
+        note(f"no checkpoint: {error}")
+
+
+def saved_state(task: Task, note: Callable[[str], None]) -> State | None:
+    """The checkpoint's state, if there is one that can be trusted; another is deleted."""
+    path = Path(task.checkpoint)
+    if not can_be_continued(task) or not path.exists():
+        return None
+    try:
+        state = load_checkpoint(path, who(task))
+        if checksum(state) != promised_checksum(path):
+            raise UserError(f"{path.name}: its bytes have changed")
+    except (UserError, KeyError, TypeError) as error:
+        path.unlink(missing_ok=True)
+        note(f"checkpoint deleted, training starts anew: {error}")
+        return None
+    return state
+
+
+def can_be_continued(task: Task) -> bool:
+    """The cache of negatives is no part of a state: going on without it would be another training."""
+    return task.settings.sampler != "cache" or task.settings.loss in ("multiclass", "sampled-softmax")
+
+
+def who(task: Task) -> dict[str, Any]:
+    return identity(task.graph, str(task.trial.structure), task.settings.as_dict(), task.trial.seed)
+
+
+def promised_checksum(path: Path) -> int:
+    with safe_open(path, "np") as file:
+        return int(json.loads(file.metadata()["who"])["checksum"])
+
+
+def checksum(state: State) -> int:
+    """CRC-32 of all tensors: a safetensors file with changed bytes looks whole."""
+    total = 0
+    for _, tensor in sorted(tensors(state).items()):
+        total = zlib.crc32(np.ascontiguousarray(tensor.numpy()).data, total)
+    return total

@@ -1,0 +1,243 @@
+"""Trials are run by supervised processes, one a slot, which live through the run and import torch once.
+
+A worker that dies or falls silent is ended with its group and replaced; its trial is tried again from its last
+checkpoint, and counts as failed when that fails, too. Results do not depend on which worker ran what, or when.
+"""
+
+from __future__ import annotations
+
+import selectors
+from collections import Counter, deque
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from autosf.errors import UserError
+from autosf.graph.text_lines import shown
+from autosf.runs.task import record_from_json, task_as_json
+from autosf.runs.worker_process import WorkerProcess, cause
+from autosf.search.record import Record, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from autosf.runs.task import Task
+
+POLL_SECONDS = 0.2
+STARTS = 5  # workers in a row that end before they are ready: the fault is not theirs
+SLOW_EPOCHS = 20  # a silence as long as this many of the slowest epochs seen is a hang
+FIRST_EPOCH = 10  # times as patient with imports and before any epoch was seen: who knows how long they take
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """How trials are run; no result depends on it."""
+
+    workers: int = 1
+    attempts: int = 2  # at a trial, before it counts as failed
+    hang_seconds: float = 60.0  # the least silence that is a hang
+    grace_seconds: float = 5.0  # for saving what is under way when a run stops
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What every worker is started with: the shared graph, the folder of the logs, its number of threads."""
+
+    graph_folder: Path
+    logs: Path
+    threads: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a running trial is: the last epoch it has finished."""
+
+    slot: int
+    trial: Trial
+    epoch: int
+    loss: float
+    valid_mrr: float | None  # where this epoch was validated
+
+
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """Who is told of what: finished trials with the attempts they took, failed attempts, epochs, passing time.
+
+    Any of them may raise to stop the run.
+    """
+
+    finished: Callable[[Task, Record, int], None]
+    failed: Callable[[Trial, str], None] = lambda _trial, _why: None
+    progress: Callable[[Progress], None] = lambda _: None
+    tick: Callable[[], None] = lambda: None
+
+
+class Workers:
+    """Owns the worker processes of a run; leaving its block ends them all, saving what is under way."""
+
+    def __init__(self, place: Place, crew: Crew, ears: Ears, clock: Callable[[], float]) -> None:
+        self._place, self._crew, self._ears = place, crew, ears
+        self._clock, self._last_poll = clock, clock()
+        self._selector = selectors.DefaultSelector()
+        self._staff: dict[int, WorkerProcess] = {}
+        self._waiting: deque[Task] = deque()
+        self._tried: Counter[Task] = Counter()
+        self._false_starts = 0
+        self._slowest: float | None = None  # silence before an epoch's end
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def run(self, tasks: Sequence[Task]) -> None:
+        """Run all tasks, begun in their order; each is told of the moment it is finished."""
+        self._waiting.extend(tasks)
+        self._last_poll = self._clock()
+        while self._waiting or any(worker.task for worker in self._staff.values()):
+            self._ears.tick()
+            self._hire()
+            self._hand_out()
+            heard = self._listen()
+            self._replace_silent(heard)
+
+    def close(self) -> None:
+        """End all workers, the busy ones after their epoch if that comes soon; no trial is lost."""
+        for worker in self._staff.values():
+            if worker.task is not None:
+                self._send(worker, {"stop": True})
+        deadline = self._clock() + self._crew.grace_seconds
+        while self._clock() < deadline and any(worker.task for worker in self._staff.values()):
+            for chosen, _ in self._selector.select(POLL_SECONDS):
+                with suppress(UserError, ValueError):  # no room for a record, or a line that Ctrl-C has cut
+                    self._last_messages(chosen.data)
+        for worker in list(self._staff.values()):
+            self._dismiss(worker, 0.0 if worker.task else self._crew.grace_seconds)
+        self._selector.close()
+
+    def _last_messages(self, worker: WorkerProcess) -> None:
+        """Keep a record that arrives while stopping, if there is room for it; any last word ends the wait."""
+        messages = worker.messages()
+        for message in messages or ():
+            if "record" in message:
+                self._act(worker, message)
+            elif {"stopped", "error"} & set(message):
+                worker.task = None
+        if messages is None:
+            worker.task = None
+            self._selector.unregister(worker)
+
+    def _hire(self) -> None:
+        """Fill the slots that work is waiting for."""
+        wanted = min(
+            self._crew.workers, len(self._waiting) + sum(w.task is not None for w in self._staff.values())
+        )
+        for slot in range(self._crew.workers):
+            if len(self._staff) < wanted and slot not in self._staff:
+                log = self._place.logs / f"worker-{slot}.log"
+                worker = WorkerProcess(slot, self._place.graph_folder, self._place.threads, log)
+                self._staff[slot] = worker
+                self._selector.register(worker, selectors.EVENT_READ, worker)
+
+    def _hand_out(self) -> None:
+        """Give the next tasks to those who are free."""
+        for worker in self._staff.values():
+            if worker.ready and worker.task is None and self._waiting:
+                task = self._waiting.popleft()
+                if self._send(worker, task_as_json(task)):
+                    worker.task, worker.silent = task, 0.0
+                else:  # it died while idle, which its pipe will say
+                    self._waiting.appendleft(task)
+
+    def _listen(self) -> set[int]:
+        """Wait a moment for messages and act on them; the slots that said something, or have ended."""
+        heard = set()
+        for chosen, _ in self._selector.select(POLL_SECONDS):
+            worker: WorkerProcess = chosen.data
+            heard.add(worker.slot)
+            messages = worker.messages()
+            if messages is None:
+                self._lose(worker, cause(self._dismiss(worker, 1.0)) + worker.last_words())
+            for message in messages or ():
+                self._act(worker, message)
+        return heard
+
+    def _act(self, worker: WorkerProcess, message: dict[str, Any]) -> None:
+        """Do what a worker's message asks for."""
+        task = worker.task
+        if "ready" in message:
+            worker.ready, self._false_starts = True, 0
+        elif task is None:
+            return
+        elif "epoch" in message:
+            self._slowest = max(self._slowest or 0.0, worker.silent)
+            told = (message["epoch"], message["loss"], message["valid_mrr"])
+            self._ears.progress(Progress(worker.slot, task.trial, *told))
+        elif "note" in message:
+            self._ears.failed(task.trial, message["note"])
+        elif "record" in message:
+            worker.task = None
+            self._ears.finished(task, record_from_json(message["record"]), self._tried.pop(task, 0) + 1)
+        elif "error" in message:
+            worker.task = None
+            self._try_again(task, message["error"])
+
+    def _replace_silent(self, heard: set[int]) -> None:
+        """End those who should have said something by now.
+
+        Silence is counted in polls: time in which the driver itself was stopped or asleep tells nothing.
+        """
+        now = self._clock()
+        passed, self._last_poll = min(now - self._last_poll, 5 * POLL_SECONDS), now
+        for worker in list(self._staff.values()):
+            worker.silent = 0.0 if worker.slot in heard else worker.silent + passed
+            if worker.silent > self._longest_silence(worker):
+                self._dismiss(worker, 0.0)
+                self._lose(worker, f"was silent for {worker.silent:.0f} s and was ended")
+
+    def _longest_silence(self, worker: WorkerProcess) -> float:
+        """How long the worker may say nothing: an idle one for ever, one that starts for long."""
+        if worker.ready and worker.task is None:
+            return float("inf")
+        if not worker.ready or self._slowest is None:
+            return self._crew.hang_seconds * FIRST_EPOCH
+        return max(self._crew.hang_seconds, self._slowest * SLOW_EPOCHS)
+
+    def _lose(self, worker: WorkerProcess, why: str) -> None:
+        """Go on without a worker that has ended: its trial is another's now."""
+        if not worker.ready:
+            self._false_starts += 1
+            if self._false_starts >= STARTS:
+                raise UserError(f"worker {worker.slot} cannot start: it {why} (see {shown(worker.log)})")
+        elif worker.task is not None:
+            self._try_again(worker.task, f"worker {worker.slot} {why}")
+
+    def _try_again(self, task: Task, why: str) -> None:
+        """Next in line once more, or failed for good."""
+        self._ears.failed(task.trial, why)
+        self._tried[task] += 1
+        if self._tried[task] < self._crew.attempts:
+            self._waiting.appendleft(task)
+        else:
+            attempts = self._tried.pop(task)
+            self._ears.finished(task, Record(task.trial, 0.0, 0, failure=why), attempts)
+
+    def _dismiss(self, worker: WorkerProcess, seconds: float) -> int:
+        """End a worker, at once or letting it end by itself for so long, and forget it; its exit code."""
+        if worker in self._selector.get_map():
+            self._selector.unregister(worker)
+        del self._staff[worker.slot]
+        return worker.leave(seconds) if seconds else worker.kill()
+
+    def _send(self, worker: WorkerProcess, message: dict[str, Any]) -> bool:
+        """Whether the message could be sent."""
+        try:
+            worker.send(message)
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,273 @@
+"""Whatever is killed, a resumed run comes to the records of one that nobody touched, and leaves no process."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks.small_search import FIRST_EPOCHS, SETTINGS, halving, run_search, small_run, workers_of
+
+from autosf.algebra.invariance import canonical
+from autosf.algebra.structure import from_cells
+from autosf.algebra.zoo import named
+from autosf.errors import UserError
+from autosf.runs.ledger import opened_ledger
+from autosf.runs.run import open_run
+from autosf.runs.serving import OUT_OF_TIME, Outer, Service, serve
+from autosf.runs.shared_graph import shared
+from autosf.runs.task import Task, task_as_json
+from autosf.runs.trial import Outside, run_trial
+from autosf.runs.worker_process import WorkerProcess
+from autosf.runs.workers import Crew
+from autosf.search.record import Trial, search
+
+ROOT = Path(__file__).parents[2]
+
+
+def rows(folder: Path) -> dict:
+    """What a run has found, without what depends on the hour."""
+    with opened_ledger(folder / "ledger.sqlite", time.time) as ledger:
+        records = ledger.records()
+        found = {
+            record.trial: (record.valid_mrr, record.epochs, record.curve, record.failure)
+            for record in records
+        }
+    assert len(found) == len(records), "no row is there twice"
+    return found
+
+
+def failures(folder: Path) -> list[str]:
+    with opened_ledger(folder / "ledger.sqlite", time.time) as ledger:
+        return [why for _, why in ledger.attempts()]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory) -> dict:
+    return rows_of_untouched(tmp_path_factory.mktemp("expected") / "run")
+
+
+def rows_of_untouched(folder: Path, epochs: int = FIRST_EPOCHS) -> dict:
+    """The rows of the small search with one seed, trained in this process one by one, each from the start."""
+    run = small_run(folder)
+    seen = shared(run.graph_folder)
+    found = {}
+
+    def evaluate(trials):
+        records = []
+        for trial in trials:
+            same = replace(trial, structure=canonical(trial.structure, "extended"))
+            task = Task(same, run.graph, SETTINGS, str(run.folder / "none"))
+            record = run_trial(task, seen, Outside(time.perf_counter))
+            found[same] = (record.valid_mrr, record.epochs, record.curve, record.failure)
+            records.append(replace(record, trial=trial))
+        return records
+
+    search(halving(1, epochs), evaluate)
+    return found
+
+
+def begun(folder: Path, *options: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "benchmarks.small_search", str(folder), "seeds=1", *options]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+def ended(driver: subprocess.Popen) -> str:
+    """What a driver that was left alone said at its end."""
+    return driver.communicate(timeout=120)[1]
+
+
+def wait_until(condition, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.02)
+
+
+def has_rows(folder: Path, count: int) -> bool:
+    return (folder / "run.json").exists() and len(rows(folder)) >= count
+
+
+def served(folder: Path, strategy, crew: Crew, **ears):
+    run = open_run(folder) if (folder / "run.json").exists() else small_run(folder)
+    service = Service(crew, keep=True, save_seconds=0.0)
+    return serve(run, strategy, service, Outer(time.monotonic, time.time, **ears))
+
+
+def test_a_killed_driver_leaves_no_process_and_changes_no_row(tmp_path, expected):
+    folder = tmp_path / "run"
+    driver = begun(folder, "workers=1")
+    wait_until(lambda: has_rows(folder, 3))
+    with pytest.raises(UserError, match=f"process {driver.pid};"):
+        run_search(folder, workers=1)
+    driver.kill()
+    driver.communicate()
+    wait_until(lambda: not workers_of(folder), 1.0)
+    assert ended(begun(folder, "workers=1")) == ""
+    assert rows(folder) == expected
+    assert not workers_of(folder)
+    assert list((folder / "checkpoints").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_five_kills_of_workers_and_of_the_driver_at_random_moments_change_no_row(tmp_path):
+    folder, rng = tmp_path / "run", random.Random(5)
+    for _ in range(5):
+        driver = begun(folder, f"workers={rng.choice([1, 2])}", "attempts=9", "epochs=16")
+        time.sleep(rng.uniform(0.3, 3.5))
+        for worker in workers_of(folder)[:1]:
+            os.kill(worker, signal.SIGKILL)
+        time.sleep(rng.uniform(0.0, 2.0))
+        driver.kill()
+        driver.communicate()
+        wait_until(lambda: not workers_of(folder), 1.0)
+    assert ended(begun(folder, "workers=2", "epochs=16")) == ""
+    assert rows(folder) == rows_of_untouched(tmp_path / "untouched", epochs=16)
+
+
+@pytest.mark.slow
+def test_a_stopped_worker_is_a_hang_and_is_replaced(tmp_path, expected):
+    folder, stopped = tmp_path / "run", []
+
+    def progress(told):
+        if not stopped and told.epoch == 3:
+            stopped.extend(workers_of(folder))
+            os.kill(stopped[0], signal.SIGSTOP)
+
+    _, reason = served(folder, halving(seeds=1), Crew(1, hang_seconds=1.0), progress=progress)
+    assert reason == "all rounds"
+    assert rows(folder) == expected
+    assert "was silent for" in failures(folder)[0]
+    assert not Path(f"/proc/{stopped[0]}").exists()
+
+
+@pytest.mark.slow
+def test_a_trial_whose_workers_die_twice_has_failed_and_the_search_goes_on(tmp_path, expected):
+    folder, killed = tmp_path / "run", []
+
+    def progress(told):
+        if told.trial.seed == 99:
+            killed.extend(workers_of(folder))
+            os.kill(killed[-1], signal.SIGKILL)
+
+    def strategy():
+        poison, fine = Trial(named("complex").structure, 500, 99), Trial(named("simple").structure, 4, 0)
+        records = yield [poison, fine, poison]
+        assert [record.failed for record in records] == [True, False, True]
+        return "the end"
+
+    records, reason = served(folder, strategy(), Crew(1), progress=progress)
+    assert reason == "the end"
+    assert "was killed (SIGKILL" in records[0].failure
+    assert len(set(killed)) == len(failures(folder)) == 2
+    assert records[1].valid_mrr in {row[0] for row in expected.values()}
+    assert len(rows(folder)) == 2
+
+
+@pytest.mark.slow
+def test_an_exception_in_a_trial_is_told_by_its_message(tmp_path):
+    folder = tmp_path / "run"
+
+    def strategy():
+        (record,) = yield [Trial(from_cells([1, *[0] * 35]), 4, 0)]
+        return record.failure
+
+    _, failure = served(folder, strategy(), Crew(1))
+    assert "multiple of the structure's 6 parts" in failure
+    assert len(failures(folder)) == 2
+
+
+@pytest.mark.slow
+def test_a_worker_that_cannot_start_is_an_error_with_its_reason(tmp_path):
+    run = small_run(tmp_path / "run")
+    (run.graph_folder / "train.npy").unlink()
+    with pytest.raises(UserError, match=r"worker 0 cannot start: .*exit code 1.*train\.npy: missing"):
+        served(run.folder, halving(seeds=1), Crew(1))
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_all_workers_and_changes_no_row(tmp_path, expected):
+    folder = tmp_path / "run"
+    driver = begun(folder, "workers=2")
+    wait_until(lambda: has_rows(folder, 2))
+    driver.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in ended(driver)
+    assert not workers_of(folder)
+    assert ended(begun(folder, "workers=2")) == ""
+    assert rows(folder) == expected
+    with opened_ledger(folder / "ledger.sqlite", time.time) as ledger:
+        assert [event.detail for event in ledger.events()] == ["interrupted", "all rounds"]
+
+
+def test_out_of_time_a_trial_stops_after_its_epoch_and_the_rest_of_the_budget_goes_on_from_there(tmp_path):
+    run, epochs = small_run(tmp_path / "run"), []
+
+    def clock() -> float:
+        return time.monotonic() + (1_000 if 5 in epochs else 0)
+
+    def strategy():
+        yield [Trial(named("simple").structure, 2, 0)]
+        yield [Trial(named("complex").structure, 40, 0)]
+        return "the end"
+
+    outer = Outer(clock, time.time, progress=lambda told: epochs.append(told.epoch))
+    service = Service(Crew(1), save_seconds=1e9)  # no checkpoint but that of the stop
+    records, reason = serve(run, strategy(), replace(service, budget=900.0), outer)
+    assert (len(records), reason) == (1, OUT_OF_TIME)
+    assert not workers_of(run.folder)
+    first = list(epochs)
+    with opened_ledger(run.ledger, time.time) as ledger:
+        assert 1_000 < ledger.seconds_spent() < 1_100
+    assert serve(run, strategy(), replace(service, budget=900.0), outer) == (records, OUT_OF_TIME)
+    assert epochs == first, "nothing is begun without time"
+    (_, record), reason = serve(run, strategy(), replace(service, budget=1e6), outer)
+    assert reason == "the end"
+    assert record.epochs == epochs[-1]
+    assert epochs[2:] == sorted(set(epochs[2:])), "no epoch is trained twice"
+
+
+def test_a_worker_ends_with_its_pipe_where_no_kernel_ends_it(tmp_path):
+    run, task = small_run(tmp_path / "run"), Trial(named("complex").structure, 100_000, 0)
+    worker = WorkerProcess(0, run.graph_folder, 1, run.logs / "log")
+    settings = replace(SETTINGS, patience=0)
+    worker.send(task_as_json(Task(task, run.graph, settings, str(run.folder / "state"))))
+    heard = []
+    while not any("epoch" in message for message in heard):
+        arrived = worker.messages()
+        assert arrived is not None, worker.last_words()
+        heard += arrived
+    assert worker.leave(2.0) == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 300 kB, and a function that makes it larger."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(options: str) -> int:
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+        return subprocess.run(command, check=False, capture_output=True).returncode
+
+    if os.geteuid() or mount("size=300k"):
+        pytest.skip("only root may mount a small disk")
+    yield place, lambda: mount("remount,size=8m")
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_told_in_a_line_and_the_run_resumes_when_there_is_room(small_disk, expected):
+    place, enlarge = small_disk
+    folder = place / "run"
+    said = ended(begun(folder, "workers=2"))
+    assert said.count("\n") == 1
+    assert "safe" in said
+    assert not workers_of(folder)
+    assert rows(folder).items() <= expected.items()
+    assert enlarge() == 0
+    assert ended(begun(folder, "workers=2")) == ""
+    assert rows(folder) == expected
