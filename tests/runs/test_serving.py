@@ -18,13 +18,13 @@ from autosf.algebra.zoo import named
 from autosf.errors import UserError
 from autosf.runs.ledger import opened_ledger
 from autosf.runs.run import open_run
-from autosf.runs.serving import OUT_OF_TIME, Outer, Service, serve
+from autosf.runs.serving import Outer, Service, serve
 from autosf.runs.shared_graph import shared
 from autosf.runs.task import Task, task_as_json
 from autosf.runs.trial import Outside, run_trial
 from autosf.runs.worker_process import WorkerProcess
 from autosf.runs.workers import Crew
-from autosf.search.record import Trial, search
+from autosf.search.record import OUT_OF_TIME, Trial, search
 
 ROOT = Path(__file__).parents[2]
 

@@ -191,7 +191,7 @@ def test_a_repeat_counts_the_trials_of_the_past_and_of_its_own_round():
     ("name", "message"),
     [
         ("papr", 'unknown strategy "papr"; did you mean "paper"?'),
-        ("", 'unknown strategy ""; expected one of paper, greedy,'),
+        ("", 'unknown strategy ""; expected one of free, paper, greedy,'),
     ],
 )
 def test_an_unknown_strategy_is_the_users_mistake(name, message):

@@ -1,7 +1,7 @@
 """A strategy is served from the ledger first and by workers for the rest; every record is kept as it arrives.
 
 Out of time, or at Ctrl-C, no further trial is begun and the running ones save their state after the epoch they
-are in: a run ends within an epoch, or the crew's grace, of its budget, and resuming it loses nothing.
+are in. A strategy that hears of it in time may still have its last trials; resuming loses nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from autosf.runs.ledger import Ledger, held, opened_ledger
 from autosf.runs.run import discard_checkpoints, discard_halves
 from autosf.runs.task import SAVE_SECONDS, Key, Task, checkpoint_name, key_of
 from autosf.runs.workers import Crew, Ears, Place, Progress, Workers
-from autosf.search.record import Record, Round, Strategy, Trial, search
+from autosf.search.record import OUT_OF_TIME, OutOfTime, Record, Round, Strategy, Trial, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from autosf.runs.run import Run
 
 STORE_SECONDS = 10.0  # between two notes of the time spent: a kill forgets no more than this
-OUT_OF_TIME = "out of time"
 THE_DISKS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ENOENT, errno.EACCES}
 
 
@@ -38,6 +37,7 @@ class Service:
     crew: Crew = field(default_factory=Crew)
     keep: bool = False
     budget: float = float("inf")
+    last_trials: int = 0  # full trainings that the strategy asks for when it hears that it is out of time
     save_seconds: float = SAVE_SECONDS  # between two checkpoints within a trial
 
 
@@ -51,26 +51,19 @@ class Outer:
     finished: Callable[[Record], None] = lambda _: None
 
 
-class OutOfTime(Exception):  # noqa: N818 - no error, but a way out
-    """The budget is spent."""
-
-
 def serve(run: Run, strategy: Strategy, service: Service, outer: Outer) -> tuple[list[Record], str]:
     """All records the strategy asked for, past ones included, and why it ended; out of time, those there are."""
     with told(run), held(run.lock), opened_ledger(run.ledger, outer.now, writes=True) as ledger:
         discard_halves(run)
-        asked: list[Record] = []
         try:
             with evaluator(run, ledger, service, outer) as evaluate:
-                records, reason = search(strategy, lambda trials: kept_in(asked, evaluate(trials)))
-        except OutOfTime:
-            ledger.add_event("stopped", OUT_OF_TIME)
-            return asked, OUT_OF_TIME
+                records, reason = search(strategy, evaluate)
         except KeyboardInterrupt:
             ledger.add_event("stopped", "interrupted")
             raise
         ledger.add_event("ended", reason)
-        discard_checkpoints(run)
+        if reason != OUT_OF_TIME:  # else a larger budget may go on from them
+            discard_checkpoints(run)
     return records, reason
 
 
@@ -88,26 +81,29 @@ def told(run: Run) -> Iterator[None]:
         ) from error
 
 
-def kept_in(asked: list[Record], answers: list[Record]) -> list[Record]:
-    asked += answers
-    return answers
-
-
 @contextmanager
 def evaluator(
     run: Run, ledger: Ledger, service: Service, outer: Outer
 ) -> Iterator[Callable[[Round], list[Record]]]:
     """The function that answers a round in its order, each class of trials trained at most once."""
     keys: dict[Task, Key] = {}
+    longest = max((record.seconds for record in ledger.records()), default=0.0)
 
     def finished(task: Task, record: Record, attempts: int) -> None:
+        nonlocal longest
         ledger.add(keys[task], record, attempts)
+        longest = max(longest, record.seconds)
         if not task.keep:  # only now: until its record is safe, the state is all there is of the trial
             Path(task.checkpoint).unlink(missing_ok=True)
         outer.finished(record)
 
     place = Place(run.graph_folder, run.logs, run.plan.threads)
-    with timed(ledger, service.budget, outer.clock) as tick:
+
+    def time_left_for_rounds() -> float:
+        """The budget without what the last trials take, each as long as the longest so far."""
+        return service.budget - longest * -(-service.last_trials // service.crew.workers)
+
+    with timed(ledger, time_left_for_rounds, outer.clock) as tick:
         ears = Ears(finished, ledger.add_attempt, outer.progress, tick)
         with Workers(place, service.crew, ears, outer.clock) as workers:
 
@@ -116,26 +112,40 @@ def evaluator(
                 past = ledger.known(wanted)
                 missing = {task_of(run, key, service): key for key in wanted if key not in past}
                 keys.update(missing)
-                workers.run(list(missing))
-                answers = ledger.known(wanted)
-                return [replace(answers[key], trial=trial) for key, trial in zip(wanted, trials, strict=True)]
+                try:
+                    workers.run(list(missing))
+                except OutOfTime:
+                    workers.stop()
+                    raise OutOfTime(answered(ledger, wanted, trials)) from None
+                return answered(ledger, wanted, trials)
 
             yield evaluate
 
 
+def answered(ledger: Ledger, wanted: list[Key], trials: Round) -> list[Record]:
+    """The records there are of a round, in its order."""
+    known = ledger.known(wanted)
+    pairs = zip(wanted, trials, strict=True)
+    return [replace(known[key], trial=trial) for key, trial in pairs if key in known]
+
+
 @contextmanager
-def timed(ledger: Ledger, budget: float, clock: Callable[[], float]) -> Iterator[Callable[[], None]]:
-    """A function that keeps account of the time spent and raises when the budget is."""
+def timed(
+    ledger: Ledger, budget: Callable[[], float], clock: Callable[[], float]
+) -> Iterator[Callable[[], None]]:
+    """A function that keeps account of the time spent and raises when the budget is, but only once."""
     began, earlier = clock(), ledger.seconds_spent()
     stored = began
+    over = False
 
     def tick() -> None:
-        nonlocal stored
+        nonlocal stored, over
         now = clock()
         if now - stored > STORE_SECONDS:
             ledger.spend(now - began)
             stored = now
-        if earlier + now - began > budget:
+        if not over and earlier + now - began > budget():
+            over = True
             raise OutOfTime
 
     try:

@@ -107,7 +107,13 @@ class Workers:
             self._replace_silent(heard)
 
     def close(self) -> None:
+        """End all workers for good."""
+        self.stop()
+        self._selector.close()
+
+    def stop(self) -> None:
         """End all workers, the busy ones after their epoch if that comes soon; no trial is lost."""
+        self._waiting.clear()
         for worker in self._staff.values():
             if worker.task is not None:
                 self._send(worker, {"stop": True})
@@ -118,7 +124,6 @@ class Workers:
                     self._last_messages(chosen.data)
         for worker in list(self._staff.values()):
             self._dismiss(worker, 0.0 if worker.task else self._crew.grace_seconds)
-        self._selector.close()
 
     def _last_messages(self, worker: WorkerProcess) -> None:
         """Keep a record that arrives while stopping, if there is room for it; any last word ends the wait."""

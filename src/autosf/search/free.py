@@ -23,11 +23,12 @@ from autosf.algebra.constraints import satisfies_c2
 from autosf.algebra.invariance import canonical
 from autosf.algebra.space import five_f4
 from autosf.algebra.structure import PARTS
-from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, ZOO, named
+from autosf.algebra.zoo import ZOO
 from autosf.search.fidelity import estimates, full_runs, highest_rungs, screening_rung
 from autosf.search.moves import neighbour
-from autosf.search.record import OutOfTime, Trial
+from autosf.search.record import OUT_OF_TIME, OutOfTime, Trial
 from autosf.search.surrogate import fit_surrogate
+from autosf.search.verdict import SEEDS_APART, fresh_seeds, is_human_designed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from autosf.search.settings import SearchSettings
     from autosf.search.surrogate import Surrogate
 
-SEEDS_APART = 10_000  # between two searches' seeds, so that no two share a training
-FRESH = 5_000  # from a search's first seed to those of its finals
 TOLERANCE = 0.001  # of MRR: a smaller gain is none
 IMPROBABLE, ROUNDS_IMPROBABLE = (
     0.05,
@@ -85,7 +84,7 @@ def free(settings: SearchSettings) -> Strategy:
             reason = ended(past, trials, hopeless, settings)
     except OutOfTime as end:
         past += end.records
-        reason = "the time is used up"
+        reason = OUT_OF_TIME
     if any(record.trial.epochs == settings.epochs for record in past):
         yield finals(seen(past, settings), settings)
     return reason
@@ -223,8 +222,8 @@ def ended(past: Sequence[Record], trials: Sequence[Trial], hopeless: int, settin
 
 def finals(view: View, settings: SearchSettings) -> list[Trial]:
     """The best structures and the best human-designed one, each with seeds that chose nothing."""
-    human = [canonical(named(name).structure, "extended") for name in HUMAN_DESIGNED_FOUR]
-    tried_human = [structure for structure in view.ranking if structure in human]
-    finalists = dict.fromkeys([*view.ranking[: settings.finalists], *tried_human[:1]])
-    seeds = [settings.seed * SEEDS_APART + FRESH + number for number in range(settings.fresh_seeds)]
-    return [Trial(structure, settings.epochs, seed) for structure in finalists for seed in seeds]
+    human = [structure for structure in view.ranking if is_human_designed(structure)]
+    finalists = dict.fromkeys([*view.ranking[: settings.finalists], *human[:1]])
+    return [
+        Trial(structure, settings.epochs, seed) for structure in finalists for seed in fresh_seeds(settings)
+    ]

@@ -24,8 +24,8 @@ WEIGHT_DECAY, STEPS = 0.1, 100  # the paper gives neither
 
 def fit_predictor(records: Sequence[Record], encoder: Encoder, hidden: int, seed: int) -> Predictor:
     """Predicted validation MRR of structures, by a two-layer network fitted to all records."""
-    from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped]  # a second to import
-    from sklearn.neural_network import MLPRegressor  # type: ignore[import-untyped]
+    from sklearn.exceptions import ConvergenceWarning  # a second to import
+    from sklearn.neural_network import MLPRegressor
 
     mrr = np.array([record.valid_mrr for record in records])
     spread = mrr.std() or 1.0  # equal targets: nothing to scale

@@ -42,11 +42,14 @@ class Record:
         return bool(self.failure)
 
 
+OUT_OF_TIME = "the time is used up"
+
+
 class OutOfTime(Exception):  # noqa: N818 - no error, but a way to end
     """Thrown into a strategy in place of a round it has asked for: with the records there are of that round."""
 
     def __init__(self, records: Sequence[Record] = ()) -> None:
-        super().__init__("out of time")
+        super().__init__(OUT_OF_TIME)
         self.records = records
 
 
@@ -55,13 +58,23 @@ Strategy = Generator[Round, Sequence[Record], str]
 
 
 def search(strategy: Strategy, evaluate: Callable[[Round], Sequence[Record]]) -> tuple[list[Record], str]:
-    """Run a strategy to its end: all records in the order they were asked for, and why it ended."""
+    """Run a strategy to its end: all records in the order they were asked for, and why it ended.
+
+    Where `evaluate` raises OutOfTime the strategy hears of it and may ask for a last round.
+    """
     records: list[Record] = []
     try:
         trials = next(strategy)
         while True:
-            answers = evaluate(trials)
-            records += answers
-            trials = strategy.send(answers)
+            try:
+                answers = evaluate(trials)
+            except OutOfTime as end:
+                records += end.records
+                trials = strategy.throw(end)
+            else:
+                records += answers
+                trials = strategy.send(answers)
     except StopIteration as end:
         return records, end.value
+    except OutOfTime:
+        return records, OUT_OF_TIME

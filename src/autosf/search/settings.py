@@ -25,7 +25,7 @@ class SearchSettings:
     finds have 4 or 6 blocks, the other two have 10.
     """
 
-    strategy: str = "paper"
+    strategy: str = "free"
     epochs: int = 50  # each trial's fidelity
     seed: int = 0
     trials: int | None = None  # at most so many over the whole search; its last round is cut short

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from autosf.errors import UserError, did_you_mean, quoted
 from autosf.search.baselines import random_search, tpe_search
+from autosf.search.free import free
 from autosf.search.greedy import Variant, alg_2
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from autosf.search.settings import SearchSettings
 
 STRATEGIES: dict[str, Callable[[SearchSettings], Strategy]] = {
+    "free": free,
     "paper": alg_2,
     "greedy": partial(alg_2, variant=Variant(filtered=False, predictor=None)),
     "paper-without-filter": partial(alg_2, variant=Variant(filtered=False)),

@@ -1,0 +1,101 @@
+"""Who won, and how surely: from trainings whose seeds took no part in choosing the finalists.
+
+The best of many noisy figures is a lucky one. A mean over fresh seeds is not, and the spread over seeds says
+how probable it is that one structure is really better than another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean, pstdev, stdev
+from typing import TYPE_CHECKING
+
+from scipy.special import stdtr
+
+from autosf.algebra.invariance import canonical
+from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from autosf.algebra.structure import Structure
+    from autosf.search.record import Record, Trial
+    from autosf.search.settings import SearchSettings
+
+SEEDS_APART = 10_000  # between two searches' seeds, so that no two share a training
+FRESH = 5_000  # from a search's first seed to those of its finals
+
+
+@dataclass(frozen=True, slots=True)
+class Finalist:
+    """A structure with its mean and standard deviation over fresh seeds."""
+
+    structure: Structure
+    valid_mrr: float
+    spread: float
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The winner, and the probabilities that it is better than the runner-up and the best human-designed one."""
+
+    winner: Finalist
+    runner_up: Finalist | None
+    beats_runner_up: float | None
+    human: Finalist | None
+    beats_human: float | None  # nothing where the winner is the human-designed one
+
+
+def fresh_seeds(settings: SearchSettings) -> list[int]:
+    """Seeds of the finals."""
+    return [settings.seed * SEEDS_APART + FRESH + number for number in range(settings.fresh_seeds)]
+
+
+def is_human_designed(structure: Structure) -> bool:
+    """Whether it is one of the four the paper compares with, up to equivalence."""
+    form = canonical(structure, "extended")
+    return any(form == canonical(named(name).structure, "extended") for name in HUMAN_DESIGNED_FOUR)
+
+
+def verdict(past: Sequence[Record], settings: SearchSettings) -> Verdict | None:
+    """The outcome of the finals, or None if there were none yet."""
+    seeds = set(fresh_seeds(settings))
+
+    def is_fresh(trial: Trial) -> bool:
+        return trial.seed in seeds and trial.epochs == settings.epochs
+
+    values: dict[Structure, list[float]] = {}
+    for record in past:
+        if is_fresh(record.trial):
+            values.setdefault(record.trial.structure, []).append(record.valid_mrr)
+    if not values:
+        return None
+    finalists = sorted((finalist(s, of_one) for s, of_one in values.items()), key=lambda f: -f.valid_mrr)
+    winner, *others = finalists
+    human = next((f for f in finalists if is_human_designed(f.structure)), None)
+    runner_up = others[0] if others else None
+    return Verdict(
+        winner,
+        runner_up,
+        chance_better(winner, runner_up, finalists) if runner_up else None,
+        human,
+        chance_better(winner, human, finalists) if human and human is not winner else None,
+    )
+
+
+def finalist(structure: Structure, values: Sequence[float]) -> Finalist:
+    spread = stdev(values) if len(values) > 1 else 0.0
+    return Finalist(structure, fmean(values), spread, tuple(values))
+
+
+def chance_better(one: Finalist, other: Finalist, finalists: Sequence[Finalist]) -> float | None:
+    """Probability that one's mean is above the other's: Student's t with the spread pooled over all finalists."""
+    freedom = sum(len(f.values) - 1 for f in finalists)
+    if not freedom:
+        return None
+    pooled = sum(pstdev(f.values) ** 2 * len(f.values) for f in finalists) / freedom
+    deviation = (pooled * (1 / len(one.values) + 1 / len(other.values))) ** 0.5
+    if not deviation:
+        return 1.0 if one.valid_mrr > other.valid_mrr else 0.5
+    return float(stdtr(freedom, (one.valid_mrr - other.valid_mrr) / deviation))
