@@ -129,7 +129,8 @@ def estimates(past: Sequence[Record], full: int) -> dict[Structure, Estimate]:
             continue
         epochs = record.trial.epochs
         line = lines.setdefault(epochs, extrapolation(past, epochs, full))
-        found[structure] = Estimate(line.intercept + line.slope * record.valid_mrr, line.variance + noise)
+        scatter = max(line.variance - noise, line.variance / 4)  # around the mean over seeds, not around one
+        found[structure] = Estimate(line.intercept + line.slope * record.valid_mrr, scatter)
     return found
 
 

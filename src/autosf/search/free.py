@@ -45,8 +45,9 @@ IMPROBABLE, ROUNDS_IMPROBABLE = (
     0.05,
     3,
 )  # a gain less likely than this, so many rounds in a row, ends the search
+SCREENED = 0.25  # share of a full training at which a round has as many candidates as the settings say
 PROMOTED = 0.1  # least probability of beating the leader
-REPEATED = 0.2  # of a runner-up being better than the leader
+CLOSE = 0.35  # least probability that the runner-up is better, for another seed to be worth it
 SEEDS_AT_MOST = 3  # before the finals
 FRUITLESS_DRAWS = 2000
 DRAWS = 512  # from the posterior
@@ -113,26 +114,24 @@ def seen(past: Sequence[Record], settings: SearchSettings) -> View:
 def candidates(view: View, settings: SearchSettings, rng: Random) -> tuple[list[Trial], float]:
     """New structures to be screened, and the probability that one of them beats the leader."""
     tried = {record.trial.structure for record in view.past}
-    wanted = settings.chosen
+    epochs = screening_rung(view.past, settings.epochs, settings.grain)
+    wanted = max(2, round(settings.chosen * SCREENED * settings.epochs / epochs))
     if settings.trials is not None:
         wanted = min(wanted, settings.trials - len(tried))
-    pool = neighbours(parents(view, settings), tried, settings.candidates, rng)
+    pool = neighbours(parents(view, settings, rng), tried, settings.candidates, rng)
     if wanted <= 0 or not pool:
         return [], 0.0
     draws = posterior_draws(view, pool, rng)
     chosen = thompson(draws[:, 1:], wanted)
     gains = draws[:, [place + 1 for place in chosen]].max(1) - draws[:, 0]
-    epochs = screening_rung(view.past, settings.epochs, settings.grain)
     trials = [Trial(pool[place], epochs, settings.seed * SEEDS_APART) for place in chosen]
     return trials, float((gains > TOLERANCE).mean())
 
 
-def parents(view: View, settings: SearchSettings) -> list[Structure]:
-    """The best structures so far, tried to the full or promising after less."""
-    paused = list(highest_rungs(view.past, settings.epochs))
-    means, _ = view.surrogate.posterior(paused)
-    by_structure = view.means | dict(zip(paused, means.tolist(), strict=True))
-    return sorted(by_structure, key=lambda structure: -by_structure[structure])[: settings.parents]
+def parents(view: View, settings: SearchSettings, rng: Random) -> list[Structure]:
+    """Structures to start from, each the best of those tried in one draw from the posterior."""
+    tried = list(view.surrogate.structures)
+    return [tried[place] for place in thompson(posterior_draws(view, tried, rng)[:, 1:], settings.parents)]
 
 
 def neighbours(
@@ -184,16 +183,12 @@ def promotions(view: View, settings: SearchSettings) -> list[Trial]:
 
 
 def repeats(view: View, settings: SearchSettings) -> list[Trial]:
-    """Another seed for the leader if it has one only, or for a runner-up that may be better."""
-    leader = view.leader
-    if len(view.full[leader]) == 1:
-        return [repeat(leader, view, settings)]
-    if len(view.ranking) > 1:
-        second = view.ranking[1]
-        fewer = len(view.full[second]) < min(SEEDS_AT_MOST, len(view.full[leader]) + 1)
-        if fewer and beating_leader(view, [second])[0] > REPEATED:
-            return [repeat(second, view, settings)]
-    return []
+    """Another seed for the less known of the first two, if they can hardly be told apart."""
+    pair = view.ranking[:2]
+    if len(pair) < 2 or beating_leader(view, pair[1:])[0] < CLOSE:
+        return []
+    lesser = min(pair, key=lambda structure: len(view.full[structure]))
+    return [repeat(lesser, view, settings)] if len(view.full[lesser]) < SEEDS_AT_MOST else []
 
 
 def repeat(structure: Structure, view: View, settings: SearchSettings) -> Trial:
