@@ -35,6 +35,7 @@ class Plan:
     search: Mapping[str, Any]  # the strategy and its settings, as JSON
     seed: int = 0
     threads: int = 1  # of each worker: sums of more threads round otherwise
+    hide_test: bool = False  # test triples are known answers while validation is ranked, as in most papers
     source: str = ""  # how the user named the graph
     command: str = ""
 
@@ -45,6 +46,7 @@ class Plan:
             "search": dict(self.search),
             "seed": self.seed,
             "threads": self.threads,
+            "hide_test": self.hide_test,
         }
 
 
@@ -104,7 +106,7 @@ def create_run(folder: Path, graph: KnowledgeGraph, plan: Plan) -> Run:
 def fill(folder: Path, graph: KnowledgeGraph, plan: Plan) -> None:
     """Write all that a run has before its first trial."""
     run = Run(folder, graph.digest, plan)
-    share(graph, run.graph_folder)
+    share(graph, run.graph_folder, plan.hide_test)
     create_ledger(run.ledger)
     run.checkpoints.mkdir()
     run.logs.mkdir()
@@ -131,6 +133,7 @@ def open_run(folder: Path) -> Run:
             facts["search"],
             facts["seed"],
             facts["threads"],
+            facts["hide_test"],
             facts["graph"]["source"],
             facts["command"],
         )

@@ -1,0 +1,167 @@
+"""Searches side by side (the paper's Fig. 6 and 7): best validation MRR against trained epochs; a line of JSON each.
+
+    python -m benchmarks.searching UMLS --strategies free,paper --seeds 0,1 --runs FOLDER [--hide-test]
+
+Every strategy trains with the graph's preset. When a search has ended, the structure it would name is trained
+with three fresh seeds, since the best of many noisy figures says little about it. Lines go to
+docs/results/records/search.jsonl; a search that is there already is not repeated, one that was interrupted goes
+on from its run folder.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import time
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autosf.app.graphs import graph_of
+from autosf.app.training import parsed_pair
+from autosf.embedding.presets import preset
+from autosf.runs.run import Plan, Run, create_run, open_run
+from autosf.runs.serving import Outer, Service, serve
+from autosf.runs.workers import Crew
+from autosf.search.record import Trial
+from autosf.search.settings import SearchSettings
+from autosf.search.strategies import strategy_named
+from autosf.search.verdict import fresh_seeds, verdict
+
+if TYPE_CHECKING:
+    from autosf.algebra.structure import Structure
+    from autosf.search.record import Record, Strategy
+
+RECORDS = Path(__file__).parents[1] / "docs" / "results" / "records" / "search.jsonl"
+TRIALS = {"free": 96}  # distinct structures, most of them trained briefly
+PAPER_TRIALS = 133  # the five f^4, then 8 rounds of 8 for each of b = 6 and b = 8
+ROUNDS, BLOCKS = 8, {"random": 6, "tpe": 6}
+
+
+def settings_of(strategy: str, epochs: int, grain: int, seed: int) -> SearchSettings:
+    """The same budget of full trainings for all but `free`, which ends by itself."""
+    return SearchSettings(
+        strategy=strategy,
+        epochs=epochs,
+        seed=seed,
+        trials=TRIALS.get(strategy, PAPER_TRIALS),
+        blocks=BLOCKS.get(strategy, 8),
+        rounds=ROUNDS,
+        grain=grain,
+    )
+
+
+def with_finals(strategy: Strategy, settings: SearchSettings) -> Strategy:
+    """The strategy, then fresh seeds for the structure with the best figure, unless it had finals itself."""
+    past: list[Record] = []
+    try:
+        trials = next(strategy)
+        while True:
+            answers = yield trials
+            past += answers
+            trials = strategy.send(answers)
+    except StopIteration as end:
+        if verdict(past, settings) is None:
+            best = max(past, key=lambda record: record.valid_mrr).trial.structure
+            yield [Trial(best, settings.epochs, seed) for seed in fresh_seeds(settings)]
+        return end.value
+
+
+def curve(records: list[Record], settings: SearchSettings) -> list[tuple[int, float]]:
+    """(epochs trained so far, best validation MRR of a full training), before the finals."""
+    trained: dict[tuple[Structure, int], int] = defaultdict(int)
+    fresh = set(fresh_seeds(settings))
+    points, total, best = [], 0, 0.0
+    for record in records:
+        trial = record.trial
+        if trial.seed in fresh:
+            continue
+        key = (trial.structure, trial.seed)
+        total += max(0, record.epochs - trained[key])
+        trained[key] = max(trained[key], record.epochs)
+        if trial.epochs == settings.epochs and record.valid_mrr > best:
+            best = record.valid_mrr
+            points.append((total, round(best, 5)))
+    return [*points, (total, round(best, 5))]
+
+
+def named_best(records: list[Record], settings: SearchSettings) -> dict[str, Any]:
+    """The structure the search names, with its mean and spread over fresh seeds."""
+    outcome = verdict(records, settings)
+    assert outcome is not None
+    chances = {"beats_human": outcome.beats_human, "beats_runner_up": outcome.beats_runner_up}
+    values = outcome.winner.values
+    return {
+        "structure": outcome.winner.structure.rows,
+        "fresh_mrr": round(fmean(values), 5),
+        "fresh_spread": round(stdev(values), 5),
+        **({name: chance and round(chance, 3) for name, chance in chances.items()} if outcome.human else {}),
+    }
+
+
+def searched(
+    graph_name: str, strategy: str, seed: int, folder: Path, hide_test: bool, changes: dict[str, Any]
+) -> dict[str, Any]:
+    """Run one search, or go on with it, and tell what came of it."""
+    graph = graph_of(graph_name)
+    training = preset(graph.name).changed({**changes, "patience": 0})
+    settings = settings_of(strategy, training.epochs, training.validate_every, seed)
+    plan = Plan(training, asdict(settings), seed=seed, source=graph_name, hide_test=hide_test)
+    run: Run = open_run(folder) if folder.exists() else create_run(folder, graph, plan)
+    service = Service(Crew(1), keep=strategy == "free")
+    started = time.perf_counter()
+    records, ending = serve(
+        run,
+        with_finals(strategy_named(strategy, settings), settings),
+        service,
+        Outer(time.monotonic, time.time),
+    )
+    return {
+        "graph": graph_name,
+        "strategy": strategy,
+        "seed": seed,
+        "hide_test": hide_test,
+        "ending": ending,
+        "curve": curve(records, settings),
+        **named_best(records, settings),
+        "trainings": len(records),
+        "seconds": round(time.perf_counter() - started, 1),
+        "settings": training.as_dict(),
+        "search": asdict(settings),
+        "date": str(datetime.date.today()),
+    }
+
+
+def past() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.exists() else []
+
+
+@click.command()
+@click.argument("graph")
+@click.option("--strategies", default="free,paper,greedy,random,tpe")
+@click.option("--seeds", default="0,1,2,3,4")
+@click.option("--runs", type=click.Path(path_type=Path), required=True, help="Folder for the run folders.")
+@click.option("--hide-test", is_flag=True)
+@click.option("--set", "pairs", multiple=True)
+def main(
+    graph: str, strategies: str, seeds: str, runs: Path, hide_test: bool, pairs: tuple[str, ...]
+) -> None:
+    changes = dict(parsed_pair(pair) for pair in pairs)
+    for seed in map(int, seeds.split(",")):
+        for strategy in strategies.split(","):
+            wanted = (graph, strategy, seed, hide_test)
+            if wanted in [(r["graph"], r["strategy"], r["seed"], r["hide_test"]) for r in past()]:
+                continue
+            name = "-".join([graph, strategy, str(seed), *(["hidden"] if hide_test else [])])
+            record = searched(graph, strategy, seed, runs / name, hide_test, changes)
+            with RECORDS.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+            click.echo(f"{name}: {record['curve'][-1]} fresh {record['fresh_mrr']} in {record['seconds']} s")
+
+
+if __name__ == "__main__":
+    main()
