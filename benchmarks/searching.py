@@ -1,4 +1,4 @@
-"""Searches side by side (the paper's Fig. 6 and 7): best validation MRR against trained epochs; a line of JSON each.
+"""Searches side by side (the paper's Fig. 6, 7): best validation MRR against trained epochs, a line of JSON each.
 
     python -m benchmarks.searching UMLS --strategies free,paper --seeds 0,1 --runs FOLDER [--hide-test]
 
