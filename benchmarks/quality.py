@@ -4,7 +4,7 @@
 
 Lines go to docs/results/records/training.jsonl; a run that is there already is not repeated, so that an
 interrupted command can be given again. Test figures are of the epoch that validation chose; the accuracy is
-that of triplet classification against one made negative for each triple.
+that of triplet classification against one made negative for each triple. Rows are separated by semicolons.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import torch
 
 from autosf.app.graphs import graph_of
 from autosf.app.training import parsed_pair, train_model
+from autosf.embedding.presets import preset
 from autosf.evaluation.classification import classify
 from autosf.evaluation.corrupting import made_negatives
 from autosf.evaluation.metrics import summarise
@@ -67,10 +68,11 @@ def main(graph: str, structures: str, seeds: str, pairs: tuple[str, ...], thread
     if threads:
         torch.set_num_threads(threads)
     changes = dict(parsed_pair(pair) for pair in pairs)
-    for structure in structures.split(","):
+    settings = preset(graph_of(graph).name).changed(changes).as_dict()
+    for structure in structures.split(";" if "[" in structures else ","):
         for seed in map(int, seeds.split(",")):
-            done = [r for r in past() if (r["graph"], r["structure"], r["seed"]) == (graph, structure, seed)]
-            if any(changes.items() <= record["settings"].items() for record in done):
+            wanted = (graph, structure, seed, settings)
+            if wanted in [(r["graph"], r["structure"], r["seed"], r["settings"]) for r in past()]:
                 continue
             record = measured(graph, structure, seed, changes)
             RECORDS.parent.mkdir(parents=True, exist_ok=True)
