@@ -6,17 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from autosf.app.found import resume, search
     from autosf.app.graphs import graph_of as read_graph
     from autosf.app.predicting import load
     from autosf.app.training import train_model as train
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load", "read_graph", "train"]
+__all__ = ["__version__", "load", "read_graph", "resume", "search", "train"]
 
 # What a program calls, with the place of each: `import autosf` itself loads none of the heavy packages.
 _DOORS = {
     "load": ("autosf.app.predicting", "load"),
     "read_graph": ("autosf.app.graphs", "graph_of"),
+    "resume": ("autosf.app.found", "resume"),
+    "search": ("autosf.app.found", "search"),
     "train": ("autosf.app.training", "train_model"),
 }
 

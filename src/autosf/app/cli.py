@@ -15,6 +15,7 @@ from autosf import __version__
 from autosf.app.commands.data import data
 from autosf.app.commands.demo import demo
 from autosf.app.commands.models import classify, evaluate, export, predict
+from autosf.app.commands.search import leaderboard, resume, search
 from autosf.app.commands.structures import show, space, zoo
 from autosf.app.commands.training import train
 from autosf.app.commands.tune import tune
@@ -39,7 +40,22 @@ def autosf(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (demo, train, tune, evaluate, classify, predict, export, show, space, zoo, data):
+for command in (
+    demo,
+    search,
+    resume,
+    leaderboard,
+    train,
+    tune,
+    evaluate,
+    classify,
+    predict,
+    export,
+    show,
+    space,
+    zoo,
+    data,
+):
     autosf.add_command(command)
 
 

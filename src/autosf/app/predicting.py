@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from autosf.graph.known_answers import KnownAnswers, known_answers, tail_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
     from torch import Tensor
@@ -38,11 +38,21 @@ TRIPLES_AT_ONCE = 1 << 16
 
 
 def load(path: Path | str, *, graph: object = None, device: str = "cpu") -> AskableModel:
-    """The model of a folder, ready to be asked. `graph` stands in for triples that the folder leaves out."""
-    trained = load_model(path, device=device)
+    """The model of a folder, or of a search's run, ready to be asked.
+
+    `graph` stands in for triples that the folder leaves out.
+    """
+    trained = load_model(model_folder(path), device=device)
     if graph is not None:
         trained = with_graph(trained, _graph_given(graph))
     return AskableModel(trained)
+
+
+def model_folder(path: Path | str) -> Path | str:
+    """The folder itself, or that of the model in a run."""
+    from autosf.app.run_results import is_run, model_of_run
+
+    return model_of_run(Path(path)) if is_run(path) else path
 
 
 def _graph_given(graph: object) -> KnowledgeGraph:

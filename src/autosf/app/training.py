@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.graph.known_answers import known_answers
+from autosf.runs.shared_graph import without_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from autosf.embedding.state import State
     from autosf.graph.known_answers import KnownAnswers
 
+SMALL_STEP = 1 << 18  # scores in a step; below this, threads wait for each other longer than they work
 CHECKPOINT_SECONDS = 20  # between two checkpoints, so that writing them costs little
 
 
@@ -48,6 +50,8 @@ class Job:
     device: str
     out: Path
     source: str = ""  # how the user named the graph
+    facts: Mapping[str, Any] = field(default_factory=dict)  # to be kept with the model besides its own
+    blind: bool = False  # as in a search, test triples are not even left out of a ranking
 
     @property
     def checkpoint(self) -> Path:
@@ -106,6 +110,11 @@ def device_of(wish: str) -> str:
     return wish
 
 
+def is_small_step(graph: KnowledgeGraph, settings: TrainingSettings) -> bool:
+    """Whether a training gains nothing from threads."""
+    return len(graph.entities) * settings.batch_size < SMALL_STEP
+
+
 def run_training(job: Job, resume: bool, report: Callable[[State], None], command: str) -> dict[str, Any]:
     """Train, save the model folder and tell the result; an interrupted one leaves its checkpoint."""
     started, last_saved = time.perf_counter(), time.monotonic()
@@ -118,7 +127,8 @@ def run_training(job: Job, resume: bool, report: Callable[[State], None], comman
             last_saved = time.monotonic()
         report(state)
 
-    trained, result = trained_result(job, known_answers(job.graph), state, watch)
+    graph = without_test(job.graph) if job.blind else job.graph
+    trained, result = trained_result(job, known_answers(graph), state, watch)
     if trained.ending == "interrupted":
         if not changes_in_place(
             job.settings
@@ -190,6 +200,7 @@ def labelled(job: Job, trained: Trained, result: Mapping[str, Any], command: str
         "ending": result["ending"],
         "train_seconds": result["train_seconds"],
         "command": command,
+        **job.facts,
         "versions": {"autosf": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
     return TrainedModel(trained.model, job.graph.entities, job.graph.relations, facts, job.graph)
@@ -205,13 +216,14 @@ def train_model(
 ) -> AskableModel:
     """Train on a graph (a name, path, frame, array or KnowledgeGraph) and return a model to ask.
 
+    The structure is a name of the zoo, rows as JSON, or the folder of a run, for the best it has found.
     Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`.
     """
-    from autosf.algebra.zoo import structure_from
     from autosf.app.predicting import AskableModel
+    from autosf.app.run_results import structure_meant
 
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
-    chosen = structure_from(structure) if isinstance(structure, str) else structure
+    chosen = structure_meant(structure) if isinstance(structure, str) else structure
     wanted = preset(read.name).changed(settings)
     job = Job(read, chosen, wanted, seed, device_of(device), Path())
     trained, result = trained_result(job, known_answers(read), None, lambda _: None)

@@ -20,6 +20,15 @@ def presets() -> dict[str, dict[str, Any]]:
 
 def preset(graph_name: str) -> TrainingSettings:
     """The settings for a graph: its preset where there is one, the defaults elsewhere."""
+    return TrainingSettings().changed(preset_values(graph_name) or {})
+
+
+def has_preset(graph_name: str) -> bool:
+    """Whether somebody has found settings for the graph."""
+    return preset_values(graph_name) is not None
+
+
+def preset_values(graph_name: str) -> dict[str, Any] | None:
+    """What differs from the defaults; None for a graph that is not known."""
     wanted = plain(graph_name)
-    values = next((values for name, values in presets().items() if plain(name) == wanted), {})
-    return TrainingSettings().changed(values)
+    return next((values for name, values in presets().items() if plain(name) == wanted), None)

@@ -208,3 +208,18 @@ def held(path: Path) -> Iterator[None]:
         with suppress(OSError):  # on a full disk the lock still holds, only nameless
             file.write(str(os.getpid()).encode())
         yield
+
+
+def is_held(path: Path) -> bool:
+    """Whether a driver is at work. Its number is looked at first, so that asking disturbs nobody who starts."""
+    try:
+        with path.open("rb") as file:
+            os.kill(int(file.read(20)), 0)
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except PermissionError:  # of another user, whose driver it may be
+        return True
+    except (OSError, ValueError):
+        return False
+    return False

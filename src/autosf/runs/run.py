@@ -15,6 +15,7 @@ from autosf import __version__
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
 from autosf.graph.text_lines import shown
+from autosf.runs.labels import keep_labels
 from autosf.runs.ledger import create_ledger
 from autosf.runs.shared_graph import share
 from autosf.runs.task import digest
@@ -71,6 +72,10 @@ class Run:
         return self.folder / "graph"
 
     @property
+    def labels(self) -> Path:
+        return self.folder / "labels"
+
+    @property
     def checkpoints(self) -> Path:
         return self.folder / "checkpoints"
 
@@ -107,6 +112,7 @@ def fill(folder: Path, graph: KnowledgeGraph, plan: Plan) -> None:
     """Write all that a run has before its first trial."""
     run = Run(folder, graph.digest, plan)
     share(graph, run.graph_folder, plan.hide_test)
+    keep_labels(graph, run.labels)
     create_ledger(run.ledger)
     run.checkpoints.mkdir()
     run.logs.mkdir()

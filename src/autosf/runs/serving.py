@@ -55,6 +55,7 @@ def serve(run: Run, strategy: Strategy, service: Service, outer: Outer) -> tuple
     """All records the strategy asked for, past ones included, and why it ended; out of time, those there are."""
     with told(run), held(run.lock), opened_ledger(run.ledger, outer.now, writes=True) as ledger:
         discard_halves(run)
+        ledger.add_event("began", "")
         try:
             with evaluator(run, ledger, service, outer) as evaluate:
                 records, reason = search(strategy, evaluate)

@@ -14,12 +14,10 @@ from autosf.app.answer import answer, console, json_option
 if TYPE_CHECKING:
     from autosf.embedding.state import State
 
-SMALL_STEP = 1 << 18  # scores in a step; below this, threads wait for each other longer than they work
-
 
 @click.command(epilog="Example: autosf train umls --structure simple --epochs 20 --out umls-simple")
 @click.argument("graph")
-@click.option("--structure", default="complex", show_default=True, help="A name of the zoo, or JSON rows.")
+@click.option("--structure", default="complex", show_default=True, help="A name of the zoo, rows, or a RUN.")
 @click.option("--dimension", type=int, help="Width of an embedding.")
 @click.option("--epochs", type=int, help="How often to go through the graph.")
 @click.option("--batch-size", type=int, help="Queries in a step.")
@@ -60,22 +58,30 @@ def train(
     """
     import torch
 
-    from autosf.algebra.zoo import plain, structure_from
     from autosf.app.graphs import graph_of
-    from autosf.app.training import Job, device_of, gathered_settings, run_training
+    from autosf.app.run_results import structure_meant
+    from autosf.app.training import Job, device_of, gathered_settings, is_small_step, run_training
 
-    wanted = structure_from(structure)
+    wanted = structure_meant(structure)
     read = graph_of(graph)
     for warning in read.warnings:
         click.echo(f"autosf: {warning}", err=True)
     chosen = gathered_settings(read.name, settings, pairs, given)
-    folder = out or Path(f"{plain(read.name)}-{plain(structure) if structure[0] != '[' else 'structure'}")
-    if threads or len(read.entities) * chosen.batch_size < SMALL_STEP:
+    folder = out or default_folder(read.name, structure)
+    if threads or is_small_step(read, chosen):
         torch.set_num_threads(threads or 1)
     job = Job(read, wanted, chosen, seed, device_of(device), folder, graph)
     with EpochBar(chosen.epochs) as bar:
         result = run_training(job, resume, bar.report, "autosf " + shlex.join(sys.argv[1:]))
     answer(result, as_json, lambda: told(result))
+
+
+def default_folder(graph: str, structure: str) -> Path:
+    """A folder named after both; rows have no name, a run's folder has its own."""
+    from autosf.algebra.zoo import plain
+
+    name = "structure" if structure.lstrip().startswith("[") else plain(Path(structure).name)
+    return Path(f"{plain(graph)}-{name}")
 
 
 def told(result: dict[str, Any]) -> str:

@@ -56,10 +56,9 @@ def tune(
     import torch
 
     from autosf.algebra.zoo import plain, structure_from
-    from autosf.app.commands.training import SMALL_STEP
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
-    from autosf.app.training import device_of, gathered_settings, parsed_pair
+    from autosf.app.training import device_of, gathered_settings, is_small_step, parsed_pair
     from autosf.app.tuning import TuningJob, parsed_range, run_tuning
     from autosf.runs.ranges import tuning_ranges
 
@@ -70,7 +69,7 @@ def tune(
         click.echo(f"autosf: {warning}", err=True)
     start = gathered_settings(read.name, settings, pairs, {})
     ranges = tuning_ranges(start, given, [parsed_pair(pair)[0] for pair in pairs])
-    if len(read.entities) * start.batch_size < SMALL_STEP:
+    if is_small_step(read, start):
         torch.set_num_threads(1)
     job = TuningJob(
         graph=read,

@@ -1,0 +1,246 @@
+"""`autosf search`, `resume` and `leaderboard`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autosf.app.answer import answer, json_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from autosf.app.searching import Request
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.runs.run import Run
+
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Processes that train. [default: one a core; 1 for a large graph]",
+)
+device_option = click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", show_default=True,
+    help="Where the winner is trained; trials use the CPU.",
+)  # fmt: skip
+run_argument = click.argument("run", type=click.Path(path_type=Path))
+
+
+@click.command(epilog="Example: autosf search umls --trials 14 --epochs 10 --dimension 16 --out umls-search")
+@click.argument("graph")
+@click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: GRAPH-search]")
+@click.option(
+    "--strategy", default="free", show_default=True,
+    help="free; paper (Alg. 2), paper-without-filter, -without-predictor, -one-hot; greedy, random, tpe.",
+)  # fmt: skip
+@click.option(
+    "--trials", type=click.IntRange(1),
+    help="free: structures, 64 without a budget. Others: trainings, by default as the paper ends.",
+)  # fmt: skip
+@click.option("--budget", help="Time to stop after, such as 30m or 1h30m, all included.")
+@workers_option
+@click.option(
+    "--threads", type=int, help="Of each worker; they decide the last bits. [default: 1; large graph: all]"
+)
+@click.option("--seed", default=0, show_default=True, help="Another seed, another search.")
+@click.option("--settings", type=click.Path(path_type=Path), help="Settings: TOML, or a tuning's folder.")
+@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any setting; may be repeated.")
+@click.option("--dimension", type=int, help="Width of an embedding.")
+@click.option("--epochs", type=int, help="Of a full trial.")
+@click.option(
+    "--blocks", default=6, show_default=True, help="paper: the most; random, tpe: the only number; free: any."
+)
+@click.option("--final-dimension", type=int, help="Of the winner's model. [default: as in the search]")
+@click.option("--no-tune", is_flag=True, help="Use the defaults for a graph without a preset.")
+@click.option("--tune-share", type=float, help="Of the budget, for tuning such a graph. [default: 0.2]")
+@device_option
+@json_option
+def search(
+    graph: str, out: Path | None, budget: str | None, workers: int | None, device: str, as_json: bool, **wish: Any
+) -> None:  # fmt: skip
+    """Find the scoring function that suits GRAPH, and train it.
+
+    Settings come from the graph's preset, then from --settings, --set and the options; without any of them
+    SimplE is tuned first. All trials are kept in the run folder: `autosf leaderboard RUN` looks at them at any
+    time, `autosf resume RUN` goes on after any end, `autosf predict RUN` asks the winner.
+    """
+    from autosf.algebra.zoo import plain
+    from autosf.app.duration import seconds_in
+    from autosf.app.graphs import graph_of
+    from autosf.app.training import device_of
+    from autosf.runs.run import refuse_used
+
+    seconds, place = seconds_in(budget) if budget else None, device_of(device)
+    if out is not None:
+        refuse_used(out)
+    read = graph_of(graph)
+    for warning in read.warnings:
+        click.echo(f"autosf: {warning}", err=True)
+    folder = out or Path(f"{plain(read.name)}-search")
+    request = requested(read, graph, seconds, **wish)
+    with telling_how_to_go_on(folder):
+        run = begun_in_sight(read, request, folder)
+        result = brought_to_its_end(run, read, workers, None, place)
+    answer(result, as_json, lambda: result_for_people(result))
+
+
+def requested(
+    graph: KnowledgeGraph,
+    source: str,
+    budget: float | None,
+    *,
+    settings: Path | None,
+    pairs: tuple[str, ...],
+    dimension: int | None,
+    epochs: int | None,
+    no_tune: bool,
+    tune_share: float | None,
+    threads: int | None,
+    trials: int | None,
+    **wish: Any,
+) -> Request:
+    """What the options ask for."""
+    from autosf.app.searching import (
+        TUNING_SHARE,
+        Request,
+        default_threads,
+        default_trials,
+        is_to_be_tuned,
+        named_again,
+    )
+    from autosf.app.training import gathered_settings
+
+    given = {"dimension": dimension, "epochs": epochs}
+    chosen = gathered_settings(graph.name, settings, pairs, given)
+    told = bool(no_tune or settings or pairs or dimension or epochs)
+    share = TUNING_SHARE if tune_share is None else tune_share
+    return Request(
+        source=named_again(source),
+        settings=chosen,
+        trials=trials or default_trials(wish["strategy"], budget),
+        threads=default_threads(graph) if threads is None else threads,
+        budget=budget,
+        tuning_share=share if is_to_be_tuned(graph, told) else 0.0,
+        command="autosf " + shlex.join(sys.argv[1:]),
+        **wish,
+    )
+
+
+@click.command(epilog="Example: autosf resume umls-search")
+@run_argument
+@click.option("--budget", help="Time in all, earlier sessions included. [default: what the search was given]")
+@workers_option
+@device_option
+@json_option
+def resume(run: Path, budget: str | None, workers: int | None, device: str, as_json: bool) -> None:
+    """Go on with the search in the folder RUN, however it was ended.
+
+    What is finished is not trained again, and the outcome is that of a search that was never interrupted. One
+    that was out of time goes on with a larger --budget; one that has ended answers at once.
+    """
+    from autosf.app.duration import seconds_in
+    from autosf.app.graphs import graph_of
+    from autosf.app.run_results import is_run, outcome_of, result_of
+    from autosf.app.searching import graph_again, is_done, pending_request
+    from autosf.app.training import device_of
+    from autosf.runs.run import open_run
+
+    seconds, place = seconds_in(budget) if budget else None, device_of(device)
+    with telling_how_to_go_on(run):
+        request = None if is_run(run) else pending_request(run)
+        if request:
+            graph = graph_of(request.source)
+            opened = begun_in_sight(graph, request, run)
+        else:
+            opened = open_run(run)
+            outcome = outcome_of(opened)
+            result = result_of(opened, outcome)
+            if result["model"] and is_done(outcome, seconds):
+                return answer(result, as_json, lambda: result_for_people(result))
+            graph = graph_again(opened, say)
+        result = brought_to_its_end(opened, graph, workers, seconds, place)
+    return answer(result, as_json, lambda: result_for_people(result))
+
+
+@click.command(epilog="Example: autosf leaderboard umls-search")
+@run_argument
+@click.option("--top", type=click.IntRange(1), help="Rows. [default: 10; all with --json]")
+@json_option
+def leaderboard(run: Path, top: int | None, as_json: bool) -> None:
+    """Show the best structures of the search in the folder RUN.
+
+    At any time, also while it runs. MRR is that of validation, as the mean over seeds with its standard
+    deviation; epochs are those spent on the structure in all.
+    """
+    from autosf.app.run_results import result_of
+    from autosf.app.search_tables import ROWS, leaderboard_for_people
+    from autosf.runs.run import open_run
+
+    result = result_of(open_run(run))
+    rows = result["leaderboard"]
+    result["leaderboard"] = rows[:top] if top or as_json else rows[:ROWS]
+    answer(result, as_json, lambda: leaderboard_for_people(result))
+
+
+def begun_in_sight(graph: KnowledgeGraph, request: Request, folder: Path) -> Run:
+    """The new run; what is tuned before shows on stderr."""
+    from autosf.app.commands.tune import TrialLines
+    from autosf.app.searching import TUNING_TRIALS, begun, refuse_unsearchable
+    from autosf.runs.ranges import tuning_ranges
+
+    if not request.tuning_share:
+        return begun(graph, request, folder)
+    refuse_unsearchable(graph, request)
+    budget = request.budget and request.budget * request.tuning_share
+    tuned = tuple(tuning_ranges(request.settings, {}))
+    with TrialLines(None if budget else TUNING_TRIALS, budget, tuned) as lines:
+        return begun(graph, request, folder, lines.report, say)
+
+
+def brought_to_its_end(
+    run: Run, graph: KnowledgeGraph, workers: int | None, budget: float | None, device: str
+) -> dict[str, Any]:
+    """Search until the strategy ends, train the winner, and tell the outcome; progress shows on stderr."""
+    from autosf.app.commands.training import EpochBar
+    from autosf.app.run_results import outcome_of, result_of, search_settings
+    from autosf.app.search_progress import SearchLines
+    from autosf.app.searching import final_model, is_done, served
+
+    before = outcome_of(run)
+    if not is_done(before, budget):
+        structures = search_settings(run).trials if run.plan.search["strategy"] == "free" else None
+        whole = budget or run.plan.search["budget"]
+        with SearchLines(before.records, structures, whole, before.seconds) as lines:
+            served(run, workers, budget, lines.progress, lines.finished)
+    with EpochBar(run.plan.settings.epochs) as bar:
+        final_model(run, graph, device, bar.report)
+    return result_of(run)
+
+
+@contextmanager
+def telling_how_to_go_on(folder: Path) -> Iterator[None]:
+    """Ctrl-C is answered with the command that goes on, if there is something to go on from."""
+    from autosf.app.run_results import is_run
+    from autosf.app.searching import pending
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if is_run(folder) or pending(folder):
+            say(f"all finished trials are kept; go on with: autosf resume {shlex.quote(str(folder))}")
+        raise
+
+
+def say(line: str) -> None:
+    click.echo(f"autosf: {line}", err=True)
+
+
+def result_for_people(result: dict[str, Any]) -> Any:
+    from autosf.app.search_tables import result_for_people as shown
+
+    return shown(result)

@@ -1,0 +1,145 @@
+"""`autosf.search` and `autosf.resume`: a search from Python, silent, and what it found as an object."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from autosf.app.duration import seconds_in
+from autosf.app.graphs import graph_of
+from autosf.app.predicting import AskableModel, load
+from autosf.app.run_results import is_run, outcome_of, standing_as_json, zoo_names
+from autosf.app.searching import (
+    TUNING_SHARE,
+    Request,
+    begun,
+    default_threads,
+    default_trials,
+    final_model,
+    graph_again,
+    is_done,
+    is_to_be_tuned,
+    named_again,
+    pending_request,
+    served,
+)
+from autosf.app.training import device_of
+from autosf.embedding.presets import preset
+from autosf.graph.knowledge_graph import KnowledgeGraph
+from autosf.runs.run import open_run
+
+if TYPE_CHECKING:
+    from autosf.app.run_results import Best, Outcome
+    from autosf.runs.run import Run
+    from autosf.search.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search came to; `path` is its run folder, which every command takes as RUN."""
+
+    path: Path
+    outcome: Outcome
+
+    @property
+    def best(self) -> Best:
+        """The winner: its structure, valid_mrr, spread, seeds, names, and the finals' verdict."""
+        assert self.outcome.best is not None, "a search without any success raises"
+        return self.outcome.best
+
+    @property
+    def leaderboard(self) -> pl.DataFrame:
+        """All structures, best first: structure as its rows in JSON, valid_mrr, spread, seeds, epochs, blocks."""
+        rows = [
+            {
+                **standing_as_json(row),
+                "structure": str(row.structure),
+                "names": list(zoo_names(row.structure)),
+            }
+            for row in self.outcome.standings
+        ]
+        kinds = {"spread": pl.Float64, "names": pl.List(pl.String)}
+        return pl.DataFrame(rows, schema_overrides=kinds)
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Every training, in the order they ended."""
+        return self.outcome.records
+
+    @property
+    def ending(self) -> str | None:
+        return self.outcome.ending
+
+    @property
+    def model(self) -> AskableModel:
+        """The winner's model, to be asked."""
+        return load(self.path)
+
+
+def search(
+    graph: object,
+    out: Path | str | None = None,
+    *,
+    strategy: str = "free",
+    trials: int | None = None,
+    budget: str | float | None = None,
+    workers: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    final_dimension: int | None = None,
+    blocks: int = 6,
+    threads: int | None = None,
+    tune: bool = True,
+    **settings: Any,
+) -> Found:
+    """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
+
+    The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
+    such as "30m", or seconds. Settings are those of `TrainingSettings` over the graph's preset; where there
+    is neither, a fifth of the budget goes to tuning, unless `tune` is false.
+    """
+    read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
+    seconds = seconds_in(budget) if isinstance(budget, str) else budget
+    tunes = is_to_be_tuned(read, bool(settings) or not tune)
+    request = Request(
+        source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
+        settings=preset(read.name).changed(settings),
+        strategy=strategy,
+        trials=trials or default_trials(strategy, seconds),
+        blocks=blocks,
+        seed=seed,
+        threads=threads or default_threads(read),
+        budget=seconds,
+        final_dimension=final_dimension,
+        tuning_share=TUNING_SHARE if tunes else 0.0,
+    )
+    folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="autosf-")) / "run"
+    return finished(begun(read, request, folder), read, workers, None, device_of(device))
+
+
+def resume(
+    run: Path | str, *, budget: str | float | None = None, workers: int | None = None, device: str = "auto"
+) -> Found:
+    """Go on with the search in a run folder, however it was ended, to what it would have come to."""
+    folder, place = Path(run), device_of(device)
+    request = None if is_run(folder) else pending_request(folder)
+    if request:
+        graph = graph_of(request.source)
+        return finished(begun(graph, request, folder), graph, workers, None, place)
+    opened = open_run(folder)
+    seconds = seconds_in(budget) if isinstance(budget, str) else budget
+    return finished(opened, graph_again(opened), workers, seconds, place)
+
+
+def finished(
+    run: Run, graph: KnowledgeGraph, workers: int | None, budget: float | None, device: str
+) -> Found:
+    """The run with its strategy at its end and its winner trained."""
+    if not is_done(outcome_of(run), budget):
+        served(run, workers, budget)
+    final_model(run, graph, device)
+    return Found(run.folder, outcome_of(run))

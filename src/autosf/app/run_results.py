@@ -1,0 +1,219 @@
+"""What a run has come to, from its ledger alone: while it runs, after a kill, and at its end alike."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autosf.algebra.invariance import canonical
+from autosf.algebra.zoo import ZOO, structure_from
+from autosf.app.drawing import formula
+from autosf.embedding.model_folder import is_model_folder
+from autosf.errors import UserError
+from autosf.graph.text_lines import shown
+from autosf.runs.leaderboard import leaderboard
+from autosf.runs.ledger import is_held, opened_ledger
+from autosf.runs.run import facts_of, open_run
+from autosf.search.settings import SearchSettings
+from autosf.search.verdict import verdict
+
+if TYPE_CHECKING:
+    from autosf.algebra.structure import Structure
+    from autosf.runs.leaderboard import Standing
+    from autosf.runs.run import Run
+    from autosf.search.record import Record
+    from autosf.search.verdict import Finalist, Verdict
+
+BESIDE_THE_STRATEGY = (
+    "budget",
+    "final_dimension",
+    "tuning",
+)  # what a plan's search holds besides its settings
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best structure: mean and standard deviation over seeds, with a verdict where finals decided."""
+
+    structure: Structure
+    valid_mrr: float
+    spread: float | None
+    seeds: int
+    verdict: Verdict | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return zoo_names(self.structure)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that a ledger tells of a run; `state` is running, stopped or ended."""
+
+    records: tuple[Record, ...]
+    standings: tuple[Standing, ...]
+    best: Best | None
+    state: str
+    ending: str | None  # why, of one that has ended
+    seconds: float  # of all sessions, with the tuning before them
+
+
+def outcome_of(run: Run) -> Outcome:
+    """The outcome so far. Finals that are under way decide nothing yet."""
+    with opened_ledger(run.ledger, time.time) as ledger:
+        records, events, seconds = ledger.records(), ledger.events(), ledger.seconds_spent()
+    turns = [event for event in events if event.what in ("began", "ended", "stopped")]
+    has_ended = bool(turns) and turns[-1].what == "ended"
+    running = not has_ended and is_held(run.lock)
+    settings = search_settings(run)
+    decided = verdict(records, settings) if has_ended and settings.strategy == "free" else None
+    standings = tuple(leaderboard(records))
+    return Outcome(
+        records=tuple(records),
+        standings=standings,
+        best=best_of(standings, decided),
+        state="ended" if has_ended else "running" if running else "stopped",
+        ending=turns[-1].detail if has_ended else None,
+        seconds=seconds + tuning_seconds(run),
+    )
+
+
+def best_of(standings: tuple[Standing, ...], decided: Verdict | None) -> Best | None:
+    """The winner of the finals, or else the first of the leaderboard."""
+    if decided is not None:
+        won = decided.winner
+        return Best(won.structure, won.valid_mrr, won.spread, len(won.values), decided)
+    if not standings:
+        return None
+    first = standings[0]
+    return Best(first.structure, first.valid_mrr, first.spread, first.seeds)
+
+
+def search_settings(run: Run) -> SearchSettings:
+    """The strategy's settings of a run."""
+    chosen = {name: value for name, value in run.plan.search.items() if name not in BESIDE_THE_STRATEGY}
+    return SearchSettings(**chosen)
+
+
+def tuning_seconds(run: Run) -> float:
+    """How long the tuning before the search took."""
+    tuning = run.plan.search.get("tuning")
+    return float(tuning["seconds"]) if tuning else 0.0
+
+
+def result_of(run: Run, outcome: Outcome | None = None) -> dict[str, Any]:
+    """The outcome under the names that programs rely on."""
+    found = outcome or outcome_of(run)
+    return {
+        "best": best_as_json(found.best) if found.best else None,
+        "leaderboard": [standing_as_json(row) for row in found.standings],
+        "trials": len(found.records),
+        "failed": sum(record.failed for record in found.records),
+        "seconds": found.seconds,
+        "state": found.state,
+        "ending": found.ending,
+        "run": near(run.folder),
+        "model": near(run.model) if is_model_folder(run.model) else None,
+        "strategy": run.plan.search["strategy"],
+        "settings": run.plan.settings.as_dict(),
+        "tuning": run.plan.search.get("tuning"),
+    }
+
+
+def best_as_json(best: Best) -> dict[str, Any]:
+    decided = best.verdict
+    return {
+        "structure": best.structure.rows,
+        "names": best.names,
+        "formula": formula(best.structure),
+        "blocks": best.structure.blocks,
+        "valid_mrr": best.valid_mrr,
+        "spread": best.spread,
+        "seeds": best.seeds,
+        "runner_up": finalist_as_json(decided.runner_up) if decided else None,
+        "beats_runner_up": decided.beats_runner_up if decided else None,
+        "human": finalist_as_json(decided.human) if decided else None,
+        "beats_human": decided.beats_human if decided else None,
+    }
+
+
+def finalist_as_json(finalist: Finalist | None) -> dict[str, Any] | None:
+    if finalist is None:
+        return None
+    return {
+        "structure": finalist.structure.rows,
+        "names": zoo_names(finalist.structure),
+        "valid_mrr": finalist.valid_mrr,
+        "spread": finalist.spread,
+        "seeds": len(finalist.values),
+    }
+
+
+def standing_as_json(standing: Standing) -> dict[str, Any]:
+    return {
+        "structure": standing.structure.rows,
+        "valid_mrr": standing.valid_mrr,
+        "spread": standing.spread,
+        "seeds": standing.seeds,
+        "epochs": standing.epochs,
+        "blocks": standing.structure.blocks,
+        "names": zoo_names(standing.structure),
+    }
+
+
+def zoo_names(structure: Structure) -> tuple[str, ...]:
+    """The zoo's names of the structure's class; none for most."""
+    return zoo_forms().get(canonical(structure, "extended"), ())
+
+
+@cache
+def zoo_forms() -> dict[Structure, tuple[str, ...]]:
+    forms: dict[Structure, tuple[str, ...]] = {}
+    for known in ZOO:
+        form = canonical(known.structure, "extended")
+        forms[form] = (*forms.get(form, ()), *known.names)
+    return forms
+
+
+def called(structure: Structure) -> str:
+    """What to call a structure in a line: its name in the zoo, or its rows."""
+    names = zoo_names(structure)
+    return names[0] if names else str(structure)
+
+
+def near(path: Path) -> str:
+    """A path as short as it can be typed here."""
+    here = Path(os.path.relpath(path))
+    return str(path) if here.parts[:1] == ("..",) else str(here)
+
+
+def is_run(path: Path | str) -> bool:
+    """Whether a path is a folder that says it holds a run."""
+    try:
+        return (Path(path) / "run.json").is_file()
+    except OSError:  # a name too long to be one
+        return False
+
+
+def model_of_run(folder: Path) -> Path:
+    """The model folder of a run whose search has ended and whose winner is trained."""
+    facts_of(folder)
+    if not is_model_folder(folder / "model"):
+        raise UserError(
+            f"{shown(folder)}: the search has not come to its model yet; `autosf resume {shown(folder)}` goes on"
+        )
+    return folder / "model"
+
+
+def structure_meant(text: str) -> Structure:
+    """The structure of a user's text: the best so far of a run's folder, a name of the zoo, or rows as JSON."""
+    if not text.lstrip().startswith(("[", "{")) and is_run(text):
+        best = outcome_of(open_run(Path(text))).best
+        if best is None:
+            raise UserError(f"{shown(Path(text))}: no trial of the search is finished yet")
+        return best.structure
+    return structure_from(text)

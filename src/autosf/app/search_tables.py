@@ -1,0 +1,106 @@
+"""A search's outcome as people read it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from rich.padding import Padding
+from rich.table import Table
+
+from autosf.algebra.constraints import relation_kinds
+from autosf.algebra.structure import from_rows
+from autosf.algebra.zoo import named
+from autosf.app.drawing import as_text
+from autosf.app.duration import time_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
+ROWS = 10
+
+
+def result_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
+    """The winner drawn, the best ten, and what to do with it."""
+    run = shlex.quote(result["run"])
+    return [
+        winner(result["best"]),
+        *leaderboard_for_people({**result, "leaderboard": result["leaderboard"][:ROWS]}),
+        f"\nmodel: {result['model']}      ask it: autosf predict {run} --head ... --relation ...",
+    ]
+
+
+def winner(best: Mapping[str, Any]) -> RenderableType:
+    """The structure beside what is known of it."""
+    structure = from_rows(best["structure"])
+    title = f"{title_of(best)}: " if best["names"] else ""
+    facts = [
+        f"{title}validation MRR {measured(best)}",
+        *chances(best),
+        f"models {', '.join(relation_kinds(structure))} relations",
+        best["formula"],
+    ]
+    table = Table.grid(padding=(0, 3))
+    table.add_row(as_text(structure), "\n".join(facts))
+    return Padding(table, (1, 0))
+
+
+def chances(best: Mapping[str, Any]) -> list[str]:
+    """How surely the winner is better than the runner-up and than the best human-designed structure."""
+    lines = []
+    if best["beats_runner_up"] is not None:
+        lines.append(f"better than the runner-up with probability {best['beats_runner_up']:.2f}")
+    human = best["human"]
+    if human and best["beats_human"] is not None:
+        gain = best["valid_mrr"] - human["valid_mrr"]
+        lines.append(
+            f"better than {title_of(human)}, the best human-designed one ({measured(human)}), by {gain:.4f}"
+            f" ± {standard_error(best, human):.4f} with probability {best['beats_human']:.2f}"
+        )
+    elif human:
+        lines.append("the best human-designed one: no other was found to be better")
+    return lines
+
+
+def standard_error(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """Of the difference of two means over seeds."""
+    parts = ((row["spread"] or 0.0) ** 2 / row["seeds"] for row in (one, other))
+    return float(sum(parts) ** 0.5)
+
+
+def measured(row: Mapping[str, Any]) -> str:
+    """A mean with its spread and the number of seeds."""
+    seeds = "1 seed" if row["seeds"] == 1 else f"{row['seeds']} seeds"
+    return f"{row['valid_mrr']:.4f}" + (
+        f" ({seeds})" if row["spread"] is None else f" ± {row['spread']:.4f} over {seeds}"
+    )
+
+
+def title_of(row: Mapping[str, Any]) -> str:
+    """The name of a structure of the zoo as its authors write it, or its rows."""
+    return named(row["names"][0]).title if row["names"] else compact(row["structure"])
+
+
+def compact(rows: Any) -> str:
+    return json.dumps(rows, separators=(",", ":"))
+
+
+def leaderboard_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
+    """What the run has done so far, and its rows."""
+    failed = f" ({result['failed']} failed)" if result["failed"] else ""
+    state = f"ended: {result['ending']}" if result["ending"] else result["state"]
+    head = f"{result['trials']} trials{failed} in {time_in_words(result['seconds'])}; {state}"
+    if not result["leaderboard"]:
+        return [head]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("place", "MRR", "spread", "seeds", "epochs", "blocks"):
+        table.add_column(name, justify="right")
+    table.add_column("structure", no_wrap=True)
+    for place, row in enumerate(result["leaderboard"], 1):
+        spread = "" if row["spread"] is None else f"{row['spread']:.4f}"
+        counts = (str(row[name]) for name in ("seeds", "epochs", "blocks"))
+        table.add_row(str(place), f"{row['valid_mrr']:.4f}", spread, *counts, title_of(row))
+    return [head, "", table]

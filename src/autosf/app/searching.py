@@ -1,0 +1,326 @@
+"""`autosf search` from graph to run folder and model: settings tuned if need be, the strategy served, its winner
+trained. Each step picks up what is there already, so that going on after any end is doing the steps again."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from autosf.algebra.structure import PARTS
+from autosf.algebra.zoo import named
+from autosf.app.graphs import graph_of
+from autosf.app.run_results import best_as_json, outcome_of, search_settings, tuning_seconds
+from autosf.app.training import Job, is_small_step, run_training
+from autosf.app.tuning import TuningJob, run_tuning
+from autosf.embedding.checkpoints import load_checkpoint
+from autosf.embedding.model_folder import is_model_folder, load_model
+from autosf.embedding.presets import has_preset
+from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
+from autosf.errors import UserError
+from autosf.graph.text_lines import shown
+from autosf.runs.labels import labelled_graph
+from autosf.runs.ledger import held
+from autosf.runs.ranges import tuning_ranges
+from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
+from autosf.runs.serving import Outer, Service, serve
+from autosf.runs.workers import Crew
+from autosf.search.record import OUT_OF_TIME
+from autosf.search.settings import SearchSettings
+from autosf.search.strategies import strategy_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from autosf.app.run_results import Outcome
+    from autosf.embedding.state import State
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.runs.run import Run
+    from autosf.runs.tuning import Progress as TuningProgress
+    from autosf.runs.workers import Progress
+    from autosf.search.record import Record
+
+STRUCTURES = 64  # of `free`, where neither a number nor a budget is given
+TUNED_WITH = "simple"  # as in the paper's Sec. V-A2
+TUNING_TRIALS = 12  # without a budget
+TUNING_SHARE = 0.2  # of the budget
+VALIDATIONS = 4  # at least, of a full trial: short trainings end on them
+LARGE = 100_000  # entities: from here on the embeddings of several workers at once may not fit
+REQUEST = "search.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A search as it was asked for."""
+
+    source: str  # how the graph was named, as an absolute path where it is one
+    settings: TrainingSettings
+    strategy: str = "free"
+    trials: int | None = None
+    blocks: int = 6
+    seed: int = 0
+    threads: int = 1
+    budget: float | None = None  # seconds, tuning and the last training included
+    final_dimension: int | None = None
+    tuning_share: float = 0.0  # of the budget; 0 where settings are given
+    command: str = ""
+
+    def searched(self, settings: TrainingSettings) -> SearchSettings:
+        """What the strategy is told."""
+        return SearchSettings(
+            strategy=self.strategy,
+            epochs=settings.epochs,
+            seed=self.seed,
+            trials=self.trials,
+            blocks=self.blocks,
+            grain=settings.validate_every or 1,
+        )
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def default_threads(graph: KnowledgeGraph) -> int:
+    """One thread for each of many workers, which is faster; all for the one worker of a large graph."""
+    return cores() if len(graph.entities) > LARGE else 1
+
+
+def default_trials(strategy: str, budget: float | None) -> int | None:
+    """As many structures as `free` tries where nothing else ends it; the others have ends of their own."""
+    return STRUCTURES if strategy == "free" and budget is None else None
+
+
+def is_to_be_tuned(graph: KnowledgeGraph, given: bool) -> bool:
+    """Whether nobody has said yet how to train on the graph."""
+    return not given and not has_preset(graph.name)
+
+
+def named_again(source: str) -> str:
+    """A source that can be read from any folder: a path becomes absolute, a name stays."""
+    return str(Path(source).resolve()) if Path(source).exists() else source
+
+
+def often_validated(settings: TrainingSettings) -> TrainingSettings:
+    """The settings with enough validations for a strategy that compares short trainings."""
+    most = max(1, settings.epochs // VALIDATIONS)
+    return replace(settings, validate_every=min(settings.validate_every, most))
+
+
+def refuse_unsearchable(graph: KnowledgeGraph, request: Request) -> None:
+    """Tell every mistake before anything is trained or written."""
+    if not len(graph.valid):
+        raise UserError(
+            f"{graph.name}: a search needs triples in valid, found none; `autosf data split` makes some"
+        )
+    if request.tuning_share and not 0 < request.tuning_share < 1:
+        raise UserError(f"--tune-share: expected a number between 0 and 1, found {request.tuning_share}")
+    if request.threads < 1:
+        raise UserError(f"--threads: expected a number from 1, found {request.threads}")
+    for dimension in (request.settings.dimension, request.final_dimension or PARTS):
+        refuse_odd_dimension(dimension, PARTS)
+    if not request.settings.validate_every:
+        raise UserError("setting validate_every: a search needs validations, expected a number from 1")
+    strategy_named(request.strategy, request.searched(request.settings)).close()
+
+
+def begun(
+    graph: KnowledgeGraph,
+    request: Request,
+    folder: Path,
+    tuning: Callable[[TuningProgress], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Run:
+    """The new run, with settings that were tuned first where nobody gave any."""
+    refuse_used(folder)
+    refuse_unsearchable(graph, request)
+    settings, tuned = request.settings, None
+    if request.tuning_share:
+        settings, tuned = tuned_settings(graph, request, folder, tuning, say)
+    settings = often_validated(settings)
+    beside = {"budget": request.budget, "final_dimension": request.final_dimension, "tuning": tuned}
+    plan = Plan(
+        settings,
+        asdict(request.searched(settings)) | beside,
+        request.seed,
+        request.threads,
+        request.source,
+        request.command,
+    )
+    return create_run(folder, graph, plan)
+
+
+def tuning_folder(folder: Path) -> Path:
+    """Where a run's tuning is: beside it, as the run begins with what the tuning has found."""
+    return folder.with_name(folder.name + ".tuning")
+
+
+def tuned_settings(
+    graph: KnowledgeGraph,
+    request: Request,
+    folder: Path,
+    report: Callable[[TuningProgress], None],
+    say: Callable[[str], None],
+) -> tuple[TrainingSettings, dict[str, Any]]:
+    """The settings that suit SimplE best, from as much of the tuning as was not done before; what it took."""
+    place, began = tuning_folder(folder), time.monotonic()
+    earlier = float(pending(folder).get("seconds", 0.0))
+    budget = None if request.budget is None else request.tuning_share * request.budget
+    length = f"{budget:.0f} s" if budget is not None else f"{TUNING_TRIALS} trainings"
+    say(f"no settings given and no preset for {graph.name}: tuning them first, for {length}")
+
+    def keep() -> None:
+        keep_request(place, request, earlier + time.monotonic() - began)
+
+    def watch(progress: TuningProgress) -> None:
+        if progress.settings is None:  # a trial has ended
+            keep()
+        report(progress)
+
+    keep()
+    job = TuningJob(
+        graph=graph,
+        structure=named(TUNED_WITH).structure,
+        settings=request.settings,
+        ranges=tuning_ranges(request.settings, {}),
+        trials=TUNING_TRIALS if budget is None else None,
+        budget=None if budget is None else budget - earlier,
+        seed=request.seed,
+        device="cpu",
+        out=place,
+    )
+    with threads_for(graph, request.settings):
+        result = run_tuning(job, True, watch)
+    keep()
+    seconds = earlier + time.monotonic() - began
+    found = {"trials": result["trials"], "seconds": seconds, "valid_mrr": result["best"]["valid_mrr"]}
+    return TrainingSettings().changed(result["settings"]), found
+
+
+def keep_request(place: Path, request: Request, seconds: float) -> None:
+    """Write what was asked for, and how long it was tuned for: a kill before the run begins loses neither."""
+    place.mkdir(parents=True, exist_ok=True)
+    beside = place / f"{REQUEST}.partial"
+    beside.write_text(json.dumps({"request": asdict(request), "seconds": seconds}), encoding="utf-8")
+    beside.replace(place / REQUEST)
+
+
+def pending(folder: Path) -> dict[str, Any]:
+    """What is kept of a search that was ended while it tuned; nothing if there is none."""
+    path = tuning_folder(folder) / REQUEST
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_bytes())
+        return {"request": found["request"], "seconds": float(found["seconds"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{shown(path)}: expected a search's request, found {error}; delete it") from None
+
+
+def pending_request(folder: Path) -> Request | None:
+    """The search that was ended in its tuning."""
+    kept = pending(folder).get("request")
+    return Request(**{**kept, "settings": TrainingSettings(**kept["settings"])}) if kept else None
+
+
+def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> KnowledgeGraph:
+    """The run's graph from its source, if that is unchanged; if it is gone, as far as the run holds it."""
+    try:
+        graph = graph_of(run.plan.source) if run.plan.source else None
+    except UserError as error:
+        say(f"going on without the graph's source, so that the model will know no test triples ({error})")
+        graph = None
+    if graph is None:
+        return labelled_graph(run.graph_folder, run.labels)
+    refuse_other_graph(run, graph)
+    return graph
+
+
+def is_done(outcome: Outcome, budget: float | None) -> bool:
+    """Whether the strategy has nothing left to ask for within this budget, given in seconds over all sessions."""
+    wider = budget is not None and budget > outcome.seconds
+    return outcome.state == "ended" and not (outcome.ending == OUT_OF_TIME and wider)
+
+
+def served(
+    run: Run,
+    workers: int | None = None,
+    budget: float | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+    finished: Callable[[Record], None] = lambda _: None,
+) -> None:
+    """Bring the strategy to its end; all it asked for is in the ledger then."""
+    settings, staff = search_settings(run), workers or max(1, cores() // run.plan.threads)
+    last = (settings.finalists + 1) * settings.fresh_seeds if settings.strategy == "free" else 0
+    service = Service(
+        Crew(workers=staff),
+        keep=settings.strategy == "free",
+        budget=seconds_to_serve(run, budget),
+        last_trials=last + staff,  # one more for each worker is the time in which the winner is trained
+    )
+    serve(
+        run,
+        strategy_named(settings.strategy, settings),
+        service,
+        Outer(time.monotonic, time.time, progress, finished),
+    )
+
+
+def seconds_to_serve(run: Run, budget: float | None) -> float:
+    """What the budget, given now or when the run began, leaves after tuning."""
+    whole = budget if budget is not None else run.plan.search["budget"]
+    return float("inf") if whole is None else whole - tuning_seconds(run)
+
+
+def final_model(
+    run: Run, graph: KnowledgeGraph, device: str, report: Callable[[State], None] = lambda _: None
+) -> None:
+    """Train the winner, if it is not the run's model already, and save it in the run; no test triple is used."""
+    best = outcome_of(run).best
+    if best is None:
+        raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
+    wanted = run.plan.search["final_dimension"] or run.plan.settings.dimension
+    settings = replace(run.plan.settings, dimension=wanted)
+    facts = {"search": {"strategy": run.plan.search["strategy"], "best": best_as_json(best)}}
+    job = Job(
+        graph, best.structure, settings, run.plan.seed, device, run.model, run.plan.source, facts, blind=True
+    )
+    with held(run.lock), threads_for(graph, settings):
+        if not is_model_of(run.model, job):
+            discard_other_checkpoint(job)
+            run_training(job, True, report, run.plan.command)
+
+
+def is_model_of(folder: Path, job: Job) -> bool:
+    """Whether the folder holds what the job would make."""
+    if not is_model_folder(folder):
+        return False
+    model = load_model(folder).model
+    return model.structure == job.structure and model.dimension == job.settings.dimension
+
+
+def discard_other_checkpoint(job: Job) -> None:
+    """A checkpoint of an earlier winner is in the way of the present one."""
+    if job.checkpoint.exists():
+        try:
+            load_checkpoint(job.checkpoint, job.who)
+        except UserError:
+            job.checkpoint.unlink()
+
+
+@contextmanager
+def threads_for(graph: KnowledgeGraph, settings: TrainingSettings) -> Iterator[None]:
+    """As many threads of this process as a training gains from; afterwards as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if is_small_step(graph, settings) else cores())
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
