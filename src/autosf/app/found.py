@@ -25,6 +25,7 @@ from autosf.app.searching import (
     is_to_be_tuned,
     named_again,
     pending_request,
+    refuse_unsearchable,
     served,
 )
 from autosf.app.training import device_of
@@ -62,8 +63,7 @@ class Found:
             }
             for row in self.outcome.standings
         ]
-        kinds = {"spread": pl.Float64, "names": pl.List(pl.String)}
-        return pl.DataFrame(rows, schema_overrides=kinds)
+        return pl.DataFrame(rows, schema_overrides={"spread": pl.Float64(), "names": pl.List(pl.String())})
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -117,6 +117,7 @@ def search(
         final_dimension=final_dimension,
         tuning_share=TUNING_SHARE if tunes else 0.0,
     )
+    refuse_unsearchable(read, request)  # before a folder is made for nothing
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="autosf-")) / "run"
     return finished(begun(read, request, folder), read, workers, None, device_of(device))
 

@@ -74,9 +74,8 @@ def standard_error(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
 def measured(row: Mapping[str, Any]) -> str:
     """A mean with its spread and the number of seeds."""
     seeds = "1 seed" if row["seeds"] == 1 else f"{row['seeds']} seeds"
-    return f"{row['valid_mrr']:.4f}" + (
-        f" ({seeds})" if row["spread"] is None else f" ± {row['spread']:.4f} over {seeds}"
-    )
+    spread = "" if row["spread"] is None else f" ± {row['spread']:.4f}"
+    return f"{row['valid_mrr']:.4f}{spread} ({seeds})"
 
 
 def title_of(row: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,88 +14,67 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.runs.run import Run
 
 GRAPH = "umls"
-COMPARED = ("distmult", "complex")
-EPOCHS = 30
-QUESTION = ("virus", "causes")
+BUDGET = "75s"
+FACTS = 3
 
 
-@click.command(epilog="Example: autosf demo")
+@click.command(epilog="Example: autosf demo --budget 20s")
+@click.option("--budget", default=BUDGET, show_default=True, help="Time for the search.")
+@click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: a temporary one]")
 @json_option
-def demo(as_json: bool) -> None:
-    """Train on a small graph and ask it a question.
+def demo(budget: str, out: Path | None, as_json: bool) -> None:
+    """Search a small graph for its scoring function.
 
-    Two scoring functions are compared on UMLS, a graph of 135 medical terms that comes with the package
-    pykeen: nothing is downloaded.
+    The graph is UMLS, 135 medical terms, which comes with the package pykeen: nothing is downloaded. What is
+    found is compared with the scoring functions that people designed, and asked for new facts.
     """
-    import torch
-
+    from autosf.app.commands.search import begun_in_sight, brought_to_its_end, telling_how_to_go_on
+    from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
+    from autosf.app.predicting import load
+    from autosf.app.searching import Request
+    from autosf.embedding.presets import preset
 
-    torch.set_num_threads(1)  # so small a graph gains nothing from more
-    click.echo("training two scoring functions on UMLS, a few seconds ...", err=True)
-    graph = graph_of(GRAPH)
-    runs = [trained(graph, name) for name in COMPARED]
-    best = max(runs, key=lambda run: run["valid_mrr"])
-    model = best.pop("askable")
-    for run in runs:
-        run.pop("askable", None)
-    found = model.predict_tails(*QUESTION, top=5).to_dicts()
-    new = model.new_facts(3).to_dicts()
-    result = {"graph": GRAPH, "runs": runs, "best": best["structure"], "predictions": found, "new_facts": new}
+    seconds, graph = seconds_in(budget), graph_of(GRAPH)
+    folder = out or Path(tempfile.mkdtemp(prefix="autosf-demo-")) / "run"
+    request = Request(source=GRAPH, settings=preset(GRAPH), budget=seconds, command="autosf demo")
+    click.echo(f"searching UMLS for its scoring function, {seconds:.0f} s ...", err=True)
+    with telling_how_to_go_on(folder):
+        run = begun_in_sight(graph, request, folder)
+        result = brought_to_its_end(run, graph, None, None, "cpu")
+    result["human_designed"] = human_designed(run)
+    result["new_facts"] = load(folder).new_facts(FACTS, each=1).to_dicts()
     answer(result, as_json, lambda: told(graph, result))
 
 
-def trained(graph: KnowledgeGraph, name: str) -> dict[str, Any]:
-    """One structure trained with the graph's preset, its best epoch chosen by validation, tested once."""
-    from autosf.app.training import train_model
-    from autosf.evaluation.metrics import summarise
-    from autosf.evaluation.ranking import rank
+def human_designed(run: Run) -> list[dict[str, Any]]:
+    """The rows of the four that the paper compares with, best first."""
+    from autosf.app.run_results import outcome_of, standing_as_json
+    from autosf.search.verdict import is_human_designed
 
-    askable = train_model(graph, name, epochs=EPOCHS, device="cpu")
-    test = summarise(rank(askable.model, graph.test, askable.known_answers()))
-    return {
-        "structure": name,
-        "valid_mrr": askable.facts["metrics"]["valid"]["mrr"],
-        "test_mrr": test.mrr,
-        "test_hits_at_10": test.hits_at_10,
-        "train_seconds": askable.facts["train_seconds"],
-        "askable": askable,
-    }
+    return [standing_as_json(row) for row in outcome_of(run).standings if is_human_designed(row.structure)]
 
 
 def told(graph: KnowledgeGraph, result: dict[str, Any]) -> list[RenderableType]:
     """The demo's page."""
-    from rich.padding import Padding
-    from rich.table import Table
+    from autosf.app.duration import time_in_words
+    from autosf.app.search_tables import measured, title_of, winner
 
-    from autosf.algebra.constraints import relation_kinds
-    from autosf.algebra.zoo import named
-    from autosf.app.drawing import as_text
-
-    table = Table.grid(padding=(0, 3, 1, 0))
-    for run in result["runs"]:
-        known = named(run["structure"])
-        facts = (
-            f"{known.title}: test MRR {run['test_mrr']:.3f}, Hits@10 {run['test_hits_at_10']:.3f}"
-            f" after {run['train_seconds']:.1f} s\n"
-            f"models {', '.join(relation_kinds(known.structure))} relations"
-        )
-        table.add_row(as_text(known.structure), facts)
-    head, relation = QUESTION
-    answers = "\n".join(
-        f"    {row['entity']:<34} {row['score']:6.2f}{'   known' if row['known'] else ''}"
-        for row in result["predictions"]
-    )
+    structures = len(result["leaderboard"])
+    human = "\n".join(f"    {title_of(row):<10} {measured(row)}" for row in result["human_designed"])
     facts = "\n".join(f"    {row['head']}  {row['relation']}  {row['tail']}" for row in result["new_facts"])
-    size = (
-        f"{len(graph.entities)} medical terms, {len(graph.relations)} relations, {len(graph.train):,} facts"
-    )
+    run = result["run"]
     return [
-        f"UMLS: {size} to learn from",
-        Padding(table, (1, 0, 0, 0)),
-        f"{head}  {relation}  ?\n{answers}",
-        f"\nFacts that the graph does not have but {named(result['best']).title} believes most:\n{facts}",
-        "\nYour own graph: autosf train FOLDER      All known scoring functions: autosf zoo",
+        f"UMLS: {len(graph.entities)} medical terms, {len(graph.relations)} relations,"
+        f" {len(graph.train):,} facts to learn from\n"
+        f"{structures} scoring functions tried in {result['trials']} trainings,"
+        f" {time_in_words(result['seconds'])}; the winner:",
+        winner(result["best"]),
+        f"What people designed, by validation MRR in this search:\n{human}",
+        f"\nFacts that the graph does not have but the winner believes most:\n{facts}",
+        f"\nAsk it: autosf predict {run} --head virus --relation causes"
+        f"\nAll of them: autosf leaderboard {run}      Your own graph: autosf search FOLDER",
     ]
