@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,9 +20,18 @@ _DOORS = {
     "load": ("autosf.app.predicting", "load"),
     "read_graph": ("autosf.app.graphs", "graph_of"),
     "resume": ("autosf.app.found", "resume"),
-    "search": ("autosf.app.found", "search"),
     "train": ("autosf.app.training", "train_model"),
 }
+
+
+class _SearchDoor(ModuleType):
+    """`autosf.search` is a layer and a front door: a package that, called, is `autosf.app.found.search`."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return import_module("autosf.app.found").search(*arguments, **options)
+
+
+import_module("autosf.search").__class__ = _SearchDoor  # it holds nothing but its title
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ from autosf.algebra.invariance import images
 from autosf.algebra.zoo import named
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
-from autosf.runs.ledger import create_ledger, held, opened_ledger
+from autosf.runs.ledger import create_ledger, held, is_held, opened_ledger
 from autosf.runs.task import key_of
 from autosf.search.record import Record, Trial
 
@@ -173,4 +173,16 @@ def test_a_second_driver_is_refused_by_the_number_of_the_first(tmp_path):
             with pytest.raises(UserError, match=f"process {os.getpid()};"), held(tmp_path / "driver.lock"):
                 pass
     with held(tmp_path / "driver.lock"):
+        pass
+
+
+def test_whether_a_driver_is_at_work_can_be_asked_without_disturbing_it(tmp_path):
+    lock = tmp_path / "driver.lock"
+    assert not is_held(lock)
+    with held(lock):
+        assert is_held(lock)
+        with pytest.raises(UserError, match="running here already"), held(lock):
+            pass
+    assert not is_held(lock)
+    with held(lock):
         pass

@@ -13,6 +13,7 @@ from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
 from autosf.graph.known_answers import known_answers
 from autosf.graph.synthetic import patterned_graph
+from autosf.runs.labels import labelled_graph
 from autosf.runs.leaderboard import leaderboard
 from autosf.runs.run import Plan, create_run, open_run, refuse_other_graph, refuse_other_plan
 from autosf.runs.shared_graph import shared, without_test
@@ -108,6 +109,17 @@ def test_workers_see_the_same_ids_and_no_test_triple(tmp_path, graph):
         assert mapped.width == plain.width
     with pytest.raises(ValueError, match="read-only"):
         seen.graph.train[0, 0] = 1
+
+
+def test_labels_come_back_with_the_graph_that_workers_see(tmp_path, graph):
+    run = create_run(tmp_path / "run", graph, PLAN)
+    found = labelled_graph(run.graph_folder, run.labels)
+    assert found.entities.labels.equals(graph.entities.labels)
+    assert found.relations.labels.equals(graph.relations.labels)
+    assert found.digest == without_test(graph).digest
+    (run.labels / "entities.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UserError, match=r"entities\.parquet: changed or damaged"):
+        labelled_graph(run.graph_folder, run.labels)
 
 
 def test_a_damaged_shared_graph_is_refused(tmp_path, graph):

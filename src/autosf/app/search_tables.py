@@ -29,7 +29,7 @@ def result_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
     return [
         winner(result["best"]),
         *leaderboard_for_people({**result, "leaderboard": result["leaderboard"][:ROWS]}),
-        f"\nmodel: {result['model']}      ask it: autosf predict {run} --head ... --relation ...",
+        f"\nmodel: {result['model']}\nask it: autosf predict {run} --head ... --relation ...",
     ]
 
 
@@ -57,8 +57,8 @@ def chances(best: Mapping[str, Any]) -> list[str]:
     if human and best["beats_human"] is not None:
         gain = best["valid_mrr"] - human["valid_mrr"]
         lines.append(
-            f"better than {title_of(human)}, the best human-designed one ({measured(human)}), by {gain:.4f}"
-            f" ± {standard_error(best, human):.4f} with probability {best['beats_human']:.2f}"
+            f"better than {title_of(human)}, the best human-designed one, {measured(human)}:"
+            f"\nby {gain:.4f} ± {standard_error(best, human):.4f}, with probability {best['beats_human']:.2f}"
         )
     elif human:
         lines.append("the best human-designed one: no other was found to be better")
@@ -90,8 +90,14 @@ def compact(rows: Any) -> str:
 def leaderboard_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
     """What the run has done so far, and its rows."""
     failed = f" ({result['failed']} failed)" if result["failed"] else ""
-    state = f"ended: {result['ending']}" if result["ending"] else result["state"]
-    head = f"{result['trials']} trials{failed} in {time_in_words(result['seconds'])}; {state}"
+    states = {
+        "ended": f"ended: {result['ending']}",
+        "running": "running",
+        "stopped": f"stopped: `autosf resume {shlex.quote(result['run'])}` goes on",
+    }
+    head = (
+        f"{result['trials']} trials{failed} in {time_in_words(result['seconds'])}; {states[result['state']]}"
+    )
     if not result["leaderboard"]:
         return [head]
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -1,0 +1,278 @@
+"""`autosf search`, `resume` and `leaderboard`: their keys, their folder, and mistakes in one line."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import autosf
+from autosf.algebra.structure import from_rows
+from autosf.app.cli import run
+from autosf.app.run_results import outcome_of
+from autosf.app.search_progress import SearchLines
+from autosf.app.searching import Request, begun, final_model, often_validated, served
+from autosf.embedding.model_folder import load_model
+from autosf.embedding.settings import TrainingSettings
+from autosf.errors import UserError
+from autosf.graph.reading import read_graph
+from autosf.graph.synthetic import patterned_graph
+from autosf.graph.writing import write_graph
+from autosf.runs.workers import Progress
+from autosf.search.record import Record, Trial
+
+SMALL = ["--epochs", "4", "--dimension", "8", "--set", "learning_rate=0.3"]
+SETTINGS = TrainingSettings(epochs=4, dimension=8, learning_rate=0.3)
+
+
+def written_graph(folder: Path) -> Path:
+    made = patterned_graph(symmetric=1, general=1, entities=24, triples=40, valid=0.1, test=0.1)
+    return write_graph(made, folder)
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return written_graph(tmp_path / "rules")
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A finished search: its graph, its run folder and what the command said."""
+    place = tmp_path_factory.mktemp("searched")
+    graph, folder = written_graph(place / "rules"), place / "run"
+    command = [sys.executable, "-m", "autosf", "search", str(graph), "--out", str(folder), "--trials", "14"]
+    done = subprocess.run([*command, *SMALL, "--workers", "1", "--json"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    return graph, folder, json.loads(done.stdout)
+
+
+def answered(capfd, *arguments):
+    code = run([*map(str, arguments), "--json"])
+    out, err = capfd.readouterr()
+    return code, json.loads(out) if code == 0 else None, err
+
+
+def test_the_keys_programs_rely_on(searched):
+    _, folder, result = searched
+    assert {"best", "leaderboard", "trials", "seconds", "ending", "run", "model", "strategy"} <= set(result)
+    assert (result["state"], bool(result["ending"])) == ("ended", True)
+    assert (result["strategy"], result["settings"]["dimension"]) == ("free", 8)
+    assert (result["run"], result["model"]) == (str(folder), str(folder / "model"))
+    for row in result["leaderboard"]:
+        assert {"structure", "valid_mrr", "spread", "seeds", "epochs"} <= set(row)
+    assert len(result["leaderboard"]) == 14
+    assert result["trials"] > 14 + 3 * 3, "promotions, repeats and finals are trials too"
+    known = [row["names"] for row in result["leaderboard"] if row["names"]]
+    assert ["complex", "hole"] in known
+
+
+def test_the_winner_comes_from_the_finals_with_its_probabilities(searched):
+    best = searched[2]["best"]
+    assert best["seeds"] == 3
+    assert best["valid_mrr"] >= best["runner_up"]["valid_mrr"]
+    assert 0.5 <= best["beats_runner_up"] <= 1
+    assert best["human"]["names"][0] in ("distmult", "complex", "analogy", "simple")
+    assert best["beats_human"] is None or 0.5 <= best["beats_human"] <= 1
+
+
+def test_leaderboard_and_resume_say_what_search_said(searched, capfd):
+    _, folder, result = searched
+    for command in ("leaderboard", "resume"):
+        assert answered(capfd, command, folder)[:2] == (0, result)
+    _, short, _ = answered(capfd, "leaderboard", folder, "--top", 3)
+    assert short["leaderboard"] == result["leaderboard"][:3]
+
+
+def test_people_read_the_winner_and_the_leaderboard(searched, capfd):
+    _, folder, result = searched
+    assert run(["resume", str(folder)]) == 0
+    out, _ = capfd.readouterr()
+    assert f"validation MRR {result['best']['valid_mrr']:.4f} ±" in out
+    assert "better than the runner-up with probability" in out
+    assert f"{result['trials']} trials in 0:0" in out
+    assert f"autosf predict {folder} --head" in out
+    assert "the best human-designed one" in out
+
+
+def test_a_run_is_asked_like_a_model(searched, tmp_path, capfd):
+    graph, folder, result = searched
+    label = read_graph(graph).entities.label(0)
+    code, told, _ = answered(capfd, "predict", folder, "--near", label, "--top", 2)
+    assert (code, len(told["predictions"])) == (0, 2)
+    assert answered(capfd, "evaluate", folder)[1]["count"] > 0
+    assert answered(capfd, "export", folder, "--to", "npz", tmp_path / "v.npz")[0] == 0
+    model = load_model(folder / "model")
+    assert model.model.structure == from_rows(result["best"]["structure"])
+    assert model.facts["search"]["best"]["beats_runner_up"] == result["best"]["beats_runner_up"]
+
+
+def test_train_takes_the_best_structure_of_a_run(searched, tmp_path, capfd, monkeypatch):
+    graph, folder, result = searched
+    monkeypatch.chdir(tmp_path)
+    code, trained, _ = answered(
+        capfd, "train", graph, "--structure", folder, "--dimension", 16, "--epochs", 2
+    )
+    assert code == 0
+    assert trained["structure"] == result["best"]["structure"]
+    assert (trained["settings"]["dimension"], trained["model"]) == (16, "rules-run")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--strategy", "papr"], 'unknown strategy "papr"; did you mean "paper"'),
+        (["--strategy", "paper", "--blocks", "7"], "expected an even number, found 7"),
+        (["--blocks", "3"], "search setting blocks: expected a number from 4 to 16, found 3"),
+        (["--budget", "soon"], 'expected a time such as 90s, 30m or 1h30m, found "soon"'),
+        (["--set", "epoch=3"], 'unknown setting "epoch"; did you mean "epochs"?'),
+        (["--set", "validate_every=0"], "setting validate_every: a search needs validations"),
+        (["--settings", "nowhere"], "nowhere"),
+        (["--dimension", "10"], "expected a multiple of the structure's 4 parts, found 10"),
+        (["--final-dimension", "30"], "expected a multiple of the structure's 4 parts, found 30"),
+        (["--epochs", "0"], "search setting epochs: expected a number from 1, found 0"),
+        (["--seed", "-1"], "search setting seed: expected a number from 0, found -1"),
+        (["--threads", "0"], "--threads: expected a number from 1, found 0"),
+        (["--trials", "0"], "--trials"),
+        (["--tune-share", "1.5"], "--tune-share: expected a number between 0 and 1, found 1.5"),
+    ],
+)
+def test_mistakes_are_told_in_one_line_and_leave_nothing(graph, tmp_path, capfd, options, message):
+    code, _, err = answered(capfd, "search", graph, *options, "--out", tmp_path / "run")
+    assert (code, err.count("\n")) == (2, 1)
+    assert message in err
+    assert [path.name for path in tmp_path.iterdir()] == ["rules"]
+
+
+def test_a_graph_without_validation_triples_is_told_what_to_do(graph, tmp_path, capfd):
+    (graph / "valid.tsv").unlink()
+    code, _, err = answered(capfd, "search", graph, *SMALL, "--out", tmp_path / "run")
+    assert (code, err.count("\n"), "`autosf data split`" in err) == (2, 1, True)
+    whole = read_graph(graph, make_valid=0)
+    with pytest.raises(UserError, match="a search needs triples in valid, found none; `autosf data split`"):
+        autosf.search(whole, tmp_path / "run", epochs=4)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_is_used_is_refused_with_what_goes_on(searched, tmp_path, capfd):
+    graph, folder, _ = searched
+    code, _, err = answered(capfd, "search", graph, *SMALL, "--out", folder)
+    assert (code, err) == (2, f"autosf: {folder}: holds a run already; `autosf resume {folder}` goes on\n")
+    for command in ("resume", "leaderboard"):
+        code, _, err = answered(capfd, command, graph)
+        assert (code, err) == (2, f"autosf: {graph}: not a run: it has no run.json\n")
+
+
+def small_run(graph: Path, folder: Path, **wish):
+    request = Request(str(graph), SETTINGS, strategy="random", trials=3, **wish)
+    return begun(read_graph(graph), request, folder)
+
+
+def test_a_run_without_a_model_says_how_to_get_one(graph, tmp_path, capfd):
+    small_run(graph, tmp_path / "run")
+    code, _, err = answered(capfd, "predict", tmp_path / "run", "--near", "x")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "has not come to its model yet; `autosf resume" in err
+    code, _, err = answered(capfd, "train", graph, "--structure", tmp_path / "run")
+    assert (code, "no trial of the search is finished yet" in err) == (2, True)
+    code, result, _ = answered(capfd, "leaderboard", tmp_path / "run")
+    assert (code, result["state"], result["trials"], result["best"]) == (0, "stopped", 0, None)
+
+
+def test_a_changed_graph_is_refused_and_a_lost_one_is_not_needed(graph, tmp_path, capfd):
+    small_run(graph, tmp_path / "run")
+    train = graph / "train.tsv"
+    lines = train.read_text().splitlines(keepends=True)
+    train.write_text("".join(lines[1:]))
+    code, _, err = answered(capfd, "resume", tmp_path / "run")
+    assert code == 2
+    assert "the run began with another graph than rules is now" in err
+    shutil.rmtree(graph)
+    code, result, err = answered(capfd, "resume", tmp_path / "run", "--workers", 1)
+    assert (code, result["trials"], result["ending"]) == (0, 3, "all 3 trials are done")
+    assert "going on without the graph's source" in err
+    model = load_model(tmp_path / "run" / "model")
+    assert model.graph is not None
+    assert {label.rstrip("0123456789") for label in model.entities.labels} == {"e"}
+    assert len(model.graph.test) == 0
+
+
+def test_edited_settings_are_refused(graph, tmp_path, capfd):
+    small_run(graph, tmp_path / "run")
+    path = tmp_path / "run" / "run.json"
+    path.write_text(path.read_text().replace('"learning_rate": 0.3', '"learning_rate": 0.4'))
+    code, _, err = answered(capfd, "resume", tmp_path / "run")
+    assert (code, "changed since the run began" in err) == (2, True)
+
+
+def test_the_model_has_the_final_dimension_and_follows_the_winner(graph, tmp_path):
+    run = small_run(graph, tmp_path / "run", final_dimension=16)
+    served(run, workers=1)
+    (run.folder / "model.checkpoint").write_bytes(b"of another winner, cut by a kill")
+    final_model(run, read_graph(graph), "cpu")
+    model = load_model(run.model)
+    assert model.model.dimension == 16
+    assert model.model.structure == outcome_of(run).best.structure
+    assert not (run.folder / "model.checkpoint").exists()
+    made = (run.model / "model.json").stat().st_mtime_ns
+    final_model(run, read_graph(graph), "cpu")
+    assert (run.model / "model.json").stat().st_mtime_ns == made, "what is there is not trained again"
+
+
+def test_a_full_trial_has_at_least_four_validations():
+    settings = TrainingSettings(epochs=15, validate_every=5)
+    assert often_validated(settings).validate_every == 3
+    assert often_validated(TrainingSettings(epochs=100, validate_every=5)).validate_every == 5
+    assert often_validated(TrainingSettings(epochs=2)).validate_every == 1
+
+
+def test_lines_tell_what_is_done_what_leads_and_what_runs():
+    from autosf.algebra.invariance import canonical
+    from autosf.algebra.zoo import named
+
+    simple, complex_ = (canonical(named(name).structure, "extended") for name in ("simple", "complex"))
+    lines = SearchLines([Record(Trial(simple, 10, 0), 0.5, 10)], structures=7, budget=90.0, spent=30.0)
+    lines.progress(Progress(1, Trial(complex_, 10, 0), 4, 1.0, 0.25))
+    lines.progress(Progress(1, Trial(complex_, 10, 0), 5, 0.9, None))
+    assert lines.lines() == [
+        "1 trials of 1 of 7 structures done; 0:30 spent, 1:00 left",
+        "1. 0.5000 (1 seed) simple",
+        "worker 1: epoch 5/10, MRR 0.2500, complex",
+    ]
+    lines.finished(Record(Trial(complex_, 10, 0), 0.75, 10))
+    assert lines.lines()[1:] == ["1. 0.7500 (1 seed) complex", "2. 0.5000 (1 seed) simple"]
+
+
+def test_python_searches_and_goes_on_in_silence(graph, tmp_path, capfd):
+    options = {"strategy": "random", "trials": 3, "workers": 1, "epochs": 4, "dimension": 8}
+    found = autosf.search(graph, tmp_path / "run", **options)
+    assert found.leaderboard["structure"][0] == str(found.best.structure)
+    assert found.leaderboard.columns[:5] == ["structure", "valid_mrr", "spread", "seeds", "epochs"]
+    assert (len(found.records), found.ending) == (3, "all 3 trials are done")
+    assert found.model.structure == found.best.structure
+    assert autosf.resume(found.path).outcome == found.outcome
+    assert autosf.load(tmp_path / "run").structure == found.best.structure
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_running_search_shows_on_the_leaderboard(graph, tmp_path, capfd):
+    folder = tmp_path / "run"
+    command = ["search", str(graph), "--out", str(folder), "--epochs", "2000", "--dimension", "8"]
+    options = ["--set", "patience=0", "--set", "validate_every=500", "--strategy", "paper", "--workers", "1"]
+    process = subprocess.Popen([sys.executable, "-m", "autosf", *command, *options])
+    try:
+        deadline, result = time.monotonic() + 60, None
+        while time.monotonic() < deadline and not (result and result["trials"]):
+            time.sleep(0.1)
+            if (folder / "run.json").exists():
+                _, result, _ = answered(capfd, "leaderboard", folder)
+        assert (result["state"], result["ending"]) == ("running", None)
+        assert result["best"]["structure"] == result["leaderboard"][0]["structure"]
+        code, _, err = answered(capfd, "resume", folder)
+        assert (code, f"a search is running here already, as process {process.pid}" in err) == (2, True)
+    finally:
+        process.kill()
+        process.communicate()
+    assert answered(capfd, "leaderboard", folder)[1]["state"] == "stopped"

@@ -1,0 +1,105 @@
+"""A search from the command line goes on after kill -9, Ctrl-C and the end of its time, also out of its tuning."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from autosf.app.cli import run
+from autosf.graph.synthetic import patterned_graph
+from autosf.graph.writing import write_graph
+
+pytestmark = pytest.mark.slow
+LONGER = ["--epochs", "300", "--dimension", "8", "--set", "patience=0", "--set", "validate_every=30"]
+
+
+@pytest.fixture
+def graph(tmp_path):
+    made = patterned_graph(symmetric=1, general=1, entities=24, triples=40, valid=0.1, test=0.1)
+    return write_graph(made, tmp_path / "rules")
+
+
+def answered(capfd, *arguments):
+    code = run([*map(str, arguments), "--json"])
+    out, err = capfd.readouterr()
+    assert code == 0, err
+    return json.loads(out)
+
+
+def cut(command: list[str], is_time, end: signal.Signals) -> tuple[int, str]:
+    """Exit code and last words of a command that is ended as soon as it is time."""
+    words = [sys.executable, "-m", "autosf", *map(str, command)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not is_time() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(end)
+    _, err = process.communicate()
+    return process.returncode, err
+
+
+def has_trials(folder: Path, count: int, capfd) -> bool:
+    return (folder / "run.json").exists() and answered(capfd, "leaderboard", folder)["trials"] >= count
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+def test_what_was_cut_comes_to_the_same_with_other_workers(graph, tmp_path, end, capfd):
+    command = ["search", graph, *LONGER, "--trials", 14, "--seed", 3]
+    whole = answered(capfd, *command, "--out", tmp_path / "whole", "--workers", 2)
+    folder = tmp_path / "cut"
+    code, err = cut([*command, "--out", folder, "--workers", 1], lambda: has_trials(folder, 5, capfd), end)
+    assert code == (130 if end == signal.SIGINT else -9)
+    assert end == signal.SIGKILL or f"go on with: autosf resume {folder}" in err
+    assert answered(capfd, "leaderboard", folder)["state"] == "stopped"
+    resumed = answered(capfd, "resume", folder, "--workers", 2)
+    for key in ("best", "leaderboard", "trials", "ending"):
+        assert resumed[key] == whole[key]
+    weights = [(tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
+    assert weights[0] == weights[1]
+
+
+def test_out_of_time_there_is_a_winner_and_more_time_goes_on(graph, tmp_path, capfd):
+    folder = tmp_path / "run"
+    command = ["search", graph, *LONGER, "--out", folder, "--budget", "8s", "--workers", 1]
+    began = time.monotonic()
+    short = answered(capfd, *command)
+    assert time.monotonic() - began < 16
+    assert short["ending"] == "the time is used up"
+    assert short["best"]["seeds"] == 3
+    assert answered(capfd, "resume", folder) == short
+    longer = answered(capfd, "resume", folder, "--budget", "14s", "--workers", 1)
+    assert longer["trials"] > short["trials"]
+    assert longer["best"]["structure"] == longer_model_structure(folder)
+
+
+def longer_model_structure(folder: Path) -> list:
+    return json.loads((folder / "model" / "model.json").read_text())["structure"]
+
+
+def test_without_settings_they_are_tuned_first_and_a_kill_loses_little_of_it(graph, tmp_path, capfd):
+    folder, tuning = tmp_path / "run", tmp_path / "run.tuning"
+    command = ["search", graph, "--out", folder, "--trials", 3, "--workers", 1]
+    code, err = cut(command, (tuning / "settings.toml").exists, signal.SIGKILL)
+    assert (code, folder.exists()) == (-9, False)
+    assert "no settings given and no preset for rules: tuning them first, for 12 trainings" in err
+    result = answered(capfd, "resume", folder)
+    assert result["tuning"]["trials"] == 12
+    assert result["settings"] == tomllib.loads((tuning / "settings.toml").read_text())
+    assert len(result["leaderboard"]) == 3
+    assert (
+        answered(capfd, "search", graph, "--out", tmp_path / "other", "--trials", 2, "--no-tune")["tuning"]
+        is None
+    )
+
+
+def test_the_example_of_the_help_runs(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    example = "search umls --trials 14 --epochs 10 --dimension 16 --out umls-search"
+    assert len(answered(capfd, *example.split())["leaderboard"]) == 14
+    for command in ("resume", "leaderboard"):
+        assert answered(capfd, command, "umls-search")["run"] == "umls-search"
