@@ -259,8 +259,8 @@ def test_python_searches_and_goes_on_in_silence(graph, tmp_path, capfd):
 
 def test_a_running_search_shows_on_the_leaderboard(graph, tmp_path, capfd):
     folder = tmp_path / "run"
-    command = ["search", str(graph), "--out", str(folder), "--epochs", "2000", "--dimension", "8"]
-    options = ["--set", "patience=0", "--set", "validate_every=500", "--strategy", "paper", "--workers", "1"]
+    command = ["search", str(graph), "--out", str(folder), "--epochs", "600", "--dimension", "8"]
+    options = ["--set", "patience=0", "--set", "validate_every=100", "--strategy", "paper", "--workers", "1"]
     process = subprocess.Popen([sys.executable, "-m", "autosf", *command, *options])
     try:
         deadline, result = time.monotonic() + 60, None

@@ -39,8 +39,8 @@ def refuse_missing(present: Collection[str], making: Making, place: str) -> None
             words = " or ".join(SPLIT_WORDS[split])
             found = f"expected {words} beside {' and '.join(sorted(present, key=SPLITS.index))}"
             raise UserError(
-                f"{place}: no {split} split; {found}; `autosf data split` makes all three anew,"
-                f" in Python make_{split}=0.1 takes a tenth of train for it"
+                f"{place}: no {split} split; {found}; make_{split}=0.1 takes a tenth of train for it in Python,"
+                " `autosf data split` makes all splits anew"
             )
         if split in present and size:
             raise UserError(f"{place}: make_{split}: there is a {split} split already; leave the option out")
