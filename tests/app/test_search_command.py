@@ -64,7 +64,7 @@ def test_the_keys_programs_rely_on(searched):
     for row in result["leaderboard"]:
         assert {"structure", "valid_mrr", "spread", "seeds", "epochs"} <= set(row)
     assert len(result["leaderboard"]) == 14
-    assert result["trials"] > 14 + 3 * 3, "promotions, repeats and finals are trials too"
+    assert result["trials"] >= 14 + 3 * 3, "promotions, repeats and finals are trials too"
     known = [row["names"] for row in result["leaderboard"] if row["names"]]
     assert ["complex", "hole"] in known
 
