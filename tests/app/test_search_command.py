@@ -14,7 +14,15 @@ from autosf.algebra.structure import from_rows
 from autosf.app.cli import run
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
-from autosf.app.searching import Request, begun, final_model, often_validated, served
+from autosf.app.searching import (
+    Request,
+    begun,
+    final_model,
+    keep_request,
+    often_validated,
+    served,
+    tuning_folder,
+)
 from autosf.embedding.model_folder import load_model
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
@@ -199,6 +207,17 @@ def test_a_changed_graph_is_refused_and_a_lost_one_is_not_needed(graph, tmp_path
     assert len(model.graph.test) == 0
 
 
+def test_before_any_trial_is_finished_people_are_told_what_is_going_on(graph, tmp_path, capfd):
+    keep_request(tuning_folder(tmp_path / "run"), Request(str(graph), SETTINGS, tuning_share=0.2), 1.0)
+    code, _, err = answered(capfd, "leaderboard", tmp_path / "run")
+    assert (code, "its settings are being tuned" in err) == (2, True)
+    folder = tmp_path / "short"
+    code, _, err = answered(capfd, "search", graph, *SMALL, "--budget", "0.01s", "--out", folder)
+    assert (code, err.count("\n"), "no trial was finished in time" in err) == (2, 1, True)
+    code, result, _ = answered(capfd, "resume", folder, "--budget", "3s", "--workers", 1)
+    assert (code, result["trials"] > 0) == (0, True)
+
+
 def test_edited_settings_are_refused(graph, tmp_path, capfd):
     small_run(graph, tmp_path / "run")
     path = tmp_path / "run" / "run.json"
@@ -257,6 +276,7 @@ def test_python_searches_and_goes_on_in_silence(graph, tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_a_running_search_shows_on_the_leaderboard(graph, tmp_path, capfd):
     folder = tmp_path / "run"
     command = ["search", str(graph), "--out", str(folder), "--epochs", "600", "--dimension", "8"]

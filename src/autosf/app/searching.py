@@ -16,7 +16,7 @@ import torch
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
 from autosf.app.graphs import graph_of
-from autosf.app.run_results import best_as_json, outcome_of, search_settings, tuning_seconds
+from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
 from autosf.app.training import Job, is_small_step, run_training
 from autosf.app.tuning import TuningJob, run_tuning
 from autosf.embedding.checkpoints import load_checkpoint
@@ -230,6 +230,15 @@ def pending_request(folder: Path) -> Request | None:
     return Request(**{**kept, "settings": TrainingSettings(**kept["settings"])}) if kept else None
 
 
+def refuse_tuning(folder: Path) -> None:
+    """Raise if there is no run yet because its settings are still being tuned."""
+    if not is_run(folder) and pending(folder):
+        raise UserError(
+            f"{shown(folder)}: the search has not begun, its settings are being tuned;"
+            f" if that was interrupted, `autosf resume {shown(folder)}` goes on"
+        )
+
+
 def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> KnowledgeGraph:
     """The run's graph from its source, if that is unchanged; if it is gone, as far as the run holds it."""
     try:
@@ -283,7 +292,12 @@ def final_model(
     run: Run, graph: KnowledgeGraph, device: str, report: Callable[[State], None] = lambda _: None
 ) -> None:
     """Train the winner, if it is not the run's model already, and save it in the run; no test triple is used."""
-    best = outcome_of(run).best
+    outcome = outcome_of(run)
+    best = outcome.best
+    if best is None and not outcome.records:
+        raise UserError(
+            f"{shown(run.folder)}: no trial was finished in time; `autosf resume` with a larger --budget goes on"
+        )
     if best is None:
         raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
     wanted = run.plan.search["final_dimension"] or run.plan.settings.dimension

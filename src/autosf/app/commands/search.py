@@ -179,8 +179,10 @@ def leaderboard(run: Path, top: int | None, as_json: bool) -> None:
     """
     from autosf.app.run_results import result_of
     from autosf.app.search_tables import ROWS, leaderboard_for_people
+    from autosf.app.searching import refuse_tuning
     from autosf.runs.run import open_run
 
+    refuse_tuning(run)
     result = result_of(open_run(run))
     rows = result["leaderboard"]
     result["leaderboard"] = rows[:top] if top or as_json else rows[:ROWS]
