@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import autosf
@@ -29,6 +30,8 @@ from autosf.errors import UserError
 from autosf.graph.reading import read_graph
 from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
+from autosf.runs.run import open_run
+from autosf.runs.shared_graph import shared
 from autosf.runs.workers import Progress
 from autosf.search.record import Record, Trial
 
@@ -68,6 +71,7 @@ def test_the_keys_programs_rely_on(searched):
     assert {"best", "leaderboard", "trials", "seconds", "ending", "run", "model", "strategy"} <= set(result)
     assert (result["state"], bool(result["ending"])) == ("ended", True)
     assert (result["strategy"], result["settings"]["dimension"]) == ("free", 8)
+    assert result["settings"]["patience"] == 0
     assert (result["run"], result["model"]) == (str(folder), str(folder / "model"))
     for row in result["leaderboard"]:
         assert {"structure", "valid_mrr", "spread", "seeds", "epochs"} <= set(row)
@@ -178,6 +182,13 @@ def small_run(graph: Path, folder: Path, **wish):
     return begun(read_graph(graph), request, folder)
 
 
+def test_a_search_does_not_know_the_test_triples(graph, tmp_path):
+    run = small_run(graph, tmp_path / "run")
+    assert run.plan.hide_test is False
+    known, whole = shared(run.graph_folder).known, read_graph(graph)
+    assert len(known.tails.answers) == len(np.unique(np.concatenate([whole.train, whole.valid]), axis=0))
+
+
 def test_a_run_without_a_model_says_how_to_get_one(graph, tmp_path, capfd):
     small_run(graph, tmp_path / "run")
     code, _, err = answered(capfd, "predict", tmp_path / "run", "--near", "x")
@@ -211,11 +222,11 @@ def test_before_any_trial_is_finished_people_are_told_what_is_going_on(graph, tm
     keep_request(tuning_folder(tmp_path / "run"), Request(str(graph), SETTINGS, tuning_share=0.2), 1.0)
     code, _, err = answered(capfd, "leaderboard", tmp_path / "run")
     assert (code, "its settings are being tuned" in err) == (2, True)
-    folder = tmp_path / "short"
-    code, _, err = answered(capfd, "search", graph, *SMALL, "--budget", "0.01s", "--out", folder)
+    folder, few = tmp_path / "short", ["--strategy", "random", "--trials", 2, "--budget", "0.01s"]
+    code, _, err = answered(capfd, "search", graph, *SMALL, *few, "--out", folder)
     assert (code, err.count("\n"), "no trial was finished in time" in err) == (2, 1, True)
-    code, result, _ = answered(capfd, "resume", folder, "--budget", "3s", "--workers", 1)
-    assert (code, result["trials"] > 0) == (0, True)
+    code, result, _ = answered(capfd, "resume", folder, "--budget", "10m", "--workers", 1)
+    assert (code, result["trials"]) == (0, 2)
 
 
 def test_edited_settings_are_refused(graph, tmp_path, capfd):
@@ -266,7 +277,8 @@ def test_lines_tell_what_is_done_what_leads_and_what_runs():
 
 def test_python_searches_and_goes_on_in_silence(graph, tmp_path, capfd):
     options = {"strategy": "random", "trials": 3, "workers": 1, "epochs": 4, "dimension": 8}
-    found = autosf.search(graph, tmp_path / "run", **options)
+    found = autosf.search(graph, tmp_path / "run", patience=2, **options)
+    assert open_run(found.path).plan.settings.patience == 2
     assert found.leaderboard["structure"][0] == str(found.best.structure)
     assert found.leaderboard.columns[:5] == ["structure", "valid_mrr", "spread", "seeds", "epochs"]
     assert (len(found.records), found.ending) == (3, "all 3 trials are done")

@@ -14,6 +14,7 @@ from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
 from autosf.app.run_results import is_run, outcome_of, standing_as_json, zoo_names
 from autosf.app.searching import (
+    PATIENCE,
     TUNING_SHARE,
     Request,
     begun,
@@ -107,7 +108,7 @@ def search(
     tunes = is_to_be_tuned(read, bool(settings) or not tune)
     request = Request(
         source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
-        settings=preset(read.name).changed(settings),
+        settings=preset(read.name).changed({"patience": PATIENCE, **settings}),
         strategy=strategy,
         trials=trials or default_trials(strategy, seconds),
         blocks=blocks,

@@ -51,6 +51,7 @@ TUNED_WITH = "simple"  # as in the paper's Sec. V-A2
 TUNING_TRIALS = 12  # without a budget
 TUNING_SHARE = 0.2  # of the budget
 VALIDATIONS = 4  # at least, of a full trial: short trainings end on them
+PATIENCE = 0  # unless the user says otherwise: what curves are compared by is that all are of one length
 LARGE = 100_000  # entities: from here on the embeddings of several workers at once may not fit
 REQUEST = "search.json"
 
@@ -147,12 +148,12 @@ def begun(
     settings = often_validated(settings)
     beside = {"budget": request.budget, "final_dimension": request.final_dimension, "tuning": tuned}
     plan = Plan(
-        settings,
-        asdict(request.searched(settings)) | beside,
-        request.seed,
-        request.threads,
-        request.source,
-        request.command,
+        settings=settings,
+        search=asdict(request.searched(settings)) | beside,
+        seed=request.seed,
+        threads=request.threads,
+        source=request.source,
+        command=request.command,
     )
     return create_run(folder, graph, plan)
 
@@ -304,7 +305,15 @@ def final_model(
     settings = replace(run.plan.settings, dimension=wanted)
     facts = {"search": {"strategy": run.plan.search["strategy"], "best": best_as_json(best)}}
     job = Job(
-        graph, best.structure, settings, run.plan.seed, device, run.model, run.plan.source, facts, blind=True
+        graph=graph,
+        structure=best.structure,
+        settings=settings,
+        seed=run.plan.seed,
+        device=device,
+        out=run.model,
+        source=run.plan.source,
+        facts=facts,
+        blind=not run.plan.hide_test,
     )
     with held(run.lock), threads_for(graph, settings):
         if not is_model_of(run.model, job):

@@ -35,12 +35,13 @@ def demo(budget: str, out: Path | None, as_json: bool) -> None:
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
     from autosf.app.predicting import load
-    from autosf.app.searching import Request
+    from autosf.app.searching import PATIENCE, Request
     from autosf.embedding.presets import preset
 
     seconds, graph = seconds_in(budget), graph_of(GRAPH)
     folder = out or Path(tempfile.mkdtemp(prefix="autosf-demo-")) / "run"
-    request = Request(source=GRAPH, settings=preset(GRAPH), budget=seconds, command="autosf demo")
+    settings = preset(GRAPH).changed({"patience": PATIENCE})
+    request = Request(source=GRAPH, settings=settings, budget=seconds, command="autosf demo")
     click.echo(f"searching UMLS for its scoring function, {seconds:.0f} s ...", err=True)
     with telling_how_to_go_on(folder):
         run = begun_in_sight(graph, request, folder)

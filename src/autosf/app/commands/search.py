@@ -106,6 +106,7 @@ def requested(
 ) -> Request:
     """What the options ask for."""
     from autosf.app.searching import (
+        PATIENCE,
         TUNING_SHARE,
         Request,
         default_threads,
@@ -116,7 +117,7 @@ def requested(
     from autosf.app.training import gathered_settings
 
     given = {"dimension": dimension, "epochs": epochs}
-    chosen = gathered_settings(graph.name, settings, pairs, given)
+    chosen = gathered_settings(graph.name, settings, (f"patience={PATIENCE}", *pairs), given)
     told = bool(no_tune or settings or pairs or dimension or epochs)
     share = TUNING_SHARE if tune_share is None else tune_share
     return Request(
