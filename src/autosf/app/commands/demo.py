@@ -72,7 +72,7 @@ def told(graph: KnowledgeGraph, result: dict[str, Any]) -> list[RenderableType]:
         f"UMLS: {len(graph.entities)} medical terms, {len(graph.relations)} relations,"
         f" {len(graph.train):,} facts to learn from\n"
         f"{structures} scoring functions tried in {result['trials']} trainings,"
-        f" {time_in_words(result['seconds'])}; the winner:",
+        f" {time_in_words(result['seconds'])}; ended: {result['ending']}",
         winner(result["best"]),
         f"What people designed, by validation MRR in this search:\n{human}",
         f"\nFacts that the graph does not have but the winner believes most:\n{facts}",
