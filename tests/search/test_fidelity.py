@@ -28,7 +28,7 @@ STRUCTURES = classes(5, "extended")
 def record(structure, whole, short=None, *, seed=0):
     """A full training that was at `short` until just before its end."""
     short = whole if short is None else short
-    curve = tuple((epoch, short) for epoch in range(GRAIN, FULL, GRAIN)) + ((FULL, whole),)
+    curve = (*((epoch, short) for epoch in range(GRAIN, FULL, GRAIN)), (FULL, whole))
     return Record(Trial(structure, FULL, seed), whole, FULL, curve)
 
 

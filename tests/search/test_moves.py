@@ -1,6 +1,7 @@
 """Each move changes what it says and nothing else; together they lead where Alg. 2 cannot."""
 
 from collections import Counter
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -127,7 +128,7 @@ def test_what_alg_2_cannot_reach_is_few_moves_from_an_f4(walk):
     rng = Random(1)
     assert canonical(walk[0]) in map(canonical, five_f4())
     assert not is_reachable(walk[-1])
-    for start, end in zip(walk, walk[1:], strict=False):
+    for start, end in pairwise(walk):
         assert satisfies_c2(end, up_to_sign=True)
         assert any(are_equivalent(neighbour([start], rng), end, "extended") for _ in range(5000))
     assert are_equivalent(walk[-1], named("analogy" if walk is TO_ANALOGY else "complex").structure)
