@@ -105,7 +105,7 @@ def screening_rung(past: Sequence[Record], full: int, grain: int) -> int:
     normals) above the average: short trainings see more candidates, long ones see better.
     """
     choices = [(full, 1.0)]
-    if sum(len(of_one) for of_one in full_runs(past, full).values()) >= ENOUGH:
+    if sum(not run.failed for of_one in full_runs(past, full).values() for run in of_one) >= ENOUGH:
         choices += [(epochs, extrapolation(past, epochs, full).correlation) for epochs in rungs(full, grain)]
     return max(choices, key=lambda choice: choice[1] * mean_maximum(BATCH * full / choice[0]))[0]
 

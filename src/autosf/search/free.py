@@ -80,7 +80,7 @@ def free(settings: SearchSettings) -> Strategy:
             view = seen(past, settings)
             rng = Random(f"{settings.seed} {len(past)}")  # noqa: S311 - reproducible, not secret
             chosen, chance = candidates(view, settings, rng)
-            hopeless = hopeless + 1 if chance < IMPROBABLE else 0
+            hopeless = hopeless + 1 if chosen and chance < IMPROBABLE else 0
             trials = [*promotions(view, settings), *repeats(view, settings), *chosen]
             reason = ended(past, trials, hopeless, settings)
     except OutOfTime as end:

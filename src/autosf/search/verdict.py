@@ -67,7 +67,7 @@ def verdict(past: Sequence[Record], settings: SearchSettings) -> Verdict | None:
 
     values: dict[Structure, list[float]] = {}
     for record in past:
-        if is_fresh(record.trial):
+        if is_fresh(record.trial) and not record.failed:
             values.setdefault(record.trial.structure, []).append(record.valid_mrr)
     if not values:
         return None

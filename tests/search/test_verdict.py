@@ -1,0 +1,120 @@
+"""The verdict in known numbers: means, spreads and Student's t over fresh seeds alone."""
+
+from random import Random
+
+import pytest
+from scipy.stats import t as students_t
+
+from autosf.algebra.invariance import canonical, permuted, renamed
+from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, named
+from autosf.search.record import Record, Trial
+from autosf.search.settings import SearchSettings
+from autosf.search.verdict import fresh_seeds, is_human_designed, verdict
+
+SETTINGS = SearchSettings(epochs=20, seed=2, fresh_seeds=3)
+FOUND, OTHER = named("autosf-wn18").structure, named("autosf-fb15k").structure
+HUMAN = named("complex").structure
+
+
+def finals(values, settings=SETTINGS):
+    """Records of the finals: values by structure, in the order of the fresh seeds."""
+    return [
+        Record(Trial(structure, settings.epochs, seed), value, settings.epochs)
+        for structure, of_one in values.items()
+        for seed, value in zip(fresh_seeds(settings), of_one, strict=False)
+    ]
+
+
+def test_known_numbers():
+    """Means .50, .48, .44, each with a variance of .0001 over three seeds: 6 degrees of freedom."""
+    found = verdict(
+        finals({HUMAN: (0.43, 0.44, 0.45), FOUND: (0.49, 0.50, 0.51), OTHER: (0.47, 0.48, 0.49)}), SETTINGS
+    )
+    deviation = (1e-4 * 2 / 3) ** 0.5
+    assert [f.structure for f in (found.winner, found.runner_up, found.human)] == [FOUND, OTHER, HUMAN]
+    assert found.winner.valid_mrr == pytest.approx(0.5)
+    assert found.winner.spread == pytest.approx(0.01)
+    assert found.winner.values == (0.49, 0.50, 0.51)
+    assert found.beats_runner_up == pytest.approx(students_t.cdf(0.02 / deviation, 6))
+    assert found.beats_human == pytest.approx(students_t.cdf(0.06 / deviation, 6))
+
+
+def test_the_spread_is_pooled_over_finalists_with_different_numbers_of_seeds():
+    """Squares .0002, 0 and 0 over 2 + 1 + 0 degrees of freedom."""
+    found = verdict(finals({FOUND: (0.49, 0.50, 0.51), OTHER: (0.48, 0.48), HUMAN: (0.4,)}), SETTINGS)
+    pooled = 0.0002 / 3
+    expected = students_t.cdf(0.02 / (pooled * (1 / 3 + 1 / 2)) ** 0.5, 3)
+    assert found.beats_runner_up == pytest.approx(expected)
+    assert found.human.spread == 0.0
+
+
+@pytest.mark.parametrize("values", [(0.4, 0.5, 0.6), (0.5, 0.5, 0.5)])
+def test_of_equals_each_is_better_with_probability_one_half(values):
+    found = verdict(finals({FOUND: values, HUMAN: values}), SETTINGS)
+    assert found.beats_runner_up == pytest.approx(0.5)
+    assert found.beats_human in (None, pytest.approx(0.5))
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-4])
+def test_far_apart_means_are_almost_certain(spread):
+    values = {FOUND: (0.6, 0.6 - spread, 0.6 + spread), HUMAN: (0.4, 0.4 - spread, 0.4 + spread)}
+    assert verdict(finals(values), SETTINGS).beats_human > 0.9999
+
+
+def test_without_finals_there_is_no_verdict():
+    assert verdict([], SETTINGS) is None
+    assert verdict([Record(Trial(FOUND, 20, SETTINGS.seed * 10_000), 0.5, 20)], SETTINGS) is None
+
+
+def test_one_seed_each_tells_no_probability():
+    found = verdict(finals({FOUND: (0.6,), HUMAN: (0.4,)}), SETTINGS)
+    assert (found.winner.structure, found.beats_runner_up, found.beats_human) == (FOUND, None, None)
+
+
+def test_a_single_finalist_wins_over_nobody():
+    found = verdict(finals({FOUND: (0.5, 0.6, 0.7)}), SETTINGS)
+    assert (found.runner_up, found.beats_runner_up, found.human, found.beats_human) == (None,) * 4
+
+
+def test_a_human_designed_winner_is_compared_with_the_runner_up_only():
+    found = verdict(finals({HUMAN: (0.5, 0.6, 0.7), FOUND: (0.4, 0.5, 0.6)}), SETTINGS)
+    assert found.human == found.winner
+    assert found.beats_human is None
+    assert found.beats_runner_up > 0.5
+
+
+def test_seeds_that_chose_the_finalists_other_fidelities_and_other_searches_do_not_count():
+    fresh = finals({FOUND: (0.49, 0.50, 0.51), HUMAN: (0.43, 0.44, 0.45)})
+    lucky = [
+        Record(Trial(HUMAN, 20, 2 * 10_000), 0.9, 20),
+        Record(Trial(HUMAN, 10, fresh_seeds(SETTINGS)[0]), 0.9, 10),
+        Record(Trial(OTHER, 20, fresh_seeds(SearchSettings(seed=1))[0]), 0.9, 20),
+    ]
+    assert verdict([*lucky, *fresh], SETTINGS) == verdict(fresh, SETTINGS)
+
+
+def test_a_training_that_failed_in_the_finals_says_nothing_about_the_others():
+    """A killed worker is no MRR of 0: as one, it would drown every difference in its spread."""
+    values = {FOUND: (0.49, 0.50), HUMAN: (0.43, 0.44, 0.45)}
+    killed = Record(Trial(FOUND, 20, fresh_seeds(SETTINGS)[2]), 0.0, 0, failure="killed")
+    assert verdict([*finals(values), killed], SETTINGS) == verdict(finals(values), SETTINGS)
+
+
+@pytest.mark.parametrize("name", HUMAN_DESIGNED_FOUR)
+def test_human_designed_structures_are_known_in_every_disguise(name):
+    rng = Random(0)
+    structure = named(name).structure
+    for _ in range(20):
+        names = [rng.choice((1, -1)) * part for part in rng.sample(range(1, 5), 4)]
+        assert is_human_designed(renamed(permuted(structure, rng.sample(range(1, 5), 4)), names))
+    assert is_human_designed(canonical(structure, "extended"))
+
+
+@pytest.mark.parametrize("name", ["quate", "autosf-wn18", "autosf-fb15k237", "autosf-yago3-10"])
+def test_others_are_not_among_the_four(name):
+    assert not is_human_designed(named(name).structure)
+
+
+def test_no_two_searches_share_a_fresh_seed():
+    seeds = [seed for number in range(50) for seed in fresh_seeds(SearchSettings(seed=number, fresh_seeds=5))]
+    assert len(set(seeds)) == 250
