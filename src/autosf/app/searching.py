@@ -31,6 +31,7 @@ from autosf.runs.ranges import tuning_ranges
 from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
 from autosf.runs.serving import Outer, Service, serve
 from autosf.runs.workers import Crew
+from autosf.search.free import most_finals
 from autosf.search.record import OUT_OF_TIME
 from autosf.search.settings import SearchSettings
 from autosf.search.strategies import strategy_named
@@ -268,7 +269,7 @@ def served(
 ) -> None:
     """Bring the strategy to its end; all it asked for is in the ledger then."""
     settings, staff = search_settings(run), workers or max(1, cores() // run.plan.threads)
-    last = (settings.finalists + 1) * settings.fresh_seeds if settings.strategy == "free" else 0
+    last = most_finals(settings) if settings.strategy == "free" else 0
     service = Service(
         Crew(workers=staff),
         keep=settings.strategy == "free",

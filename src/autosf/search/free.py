@@ -23,8 +23,8 @@ from autosf.algebra.constraints import satisfies_c2
 from autosf.algebra.invariance import canonical
 from autosf.algebra.space import five_f4
 from autosf.algebra.structure import PARTS
-from autosf.algebra.zoo import ZOO
-from autosf.search.fidelity import estimates, full_runs, highest_rungs, screening_rung
+from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, ZOO
+from autosf.search.fidelity import estimates, full_runs, highest_rungs, screening_rung, seed_variance
 from autosf.search.moves import neighbour
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Trial
 from autosf.search.surrogate import fit_surrogate
@@ -45,6 +45,7 @@ IMPROBABLE, ROUNDS_IMPROBABLE = (
     0.05,
     3,
 )  # a gain less likely than this, so many rounds in a row, ends the search
+ROUNDS_LOOKED = 4  # full rounds' worth of new structures before a surrogate that sees no hope is believed
 SCREENED = 0.25  # share of a full training at which a round has as many candidates as the settings say
 PROMOTED = 0.1  # least probability of beating the leader
 CLOSE = 0.35  # least probability that the runner-up is better, for another seed to be worth it
@@ -208,7 +209,8 @@ def ended(past: Sequence[Record], trials: Sequence[Trial], hopeless: int, settin
     tried = {record.trial.structure for record in past}
     if settings.trials is not None and len(tried) >= settings.trials and not trials:
         return f"all {settings.trials} structures are tried"
-    if hopeless >= ROUNDS_IMPROBABLE:
+    looked_around = len(tried) - len(known_good()) >= ROUNDS_LOOKED * settings.chosen
+    if hopeless >= ROUNDS_IMPROBABLE and looked_around:
         return f"a gain of more than {TOLERANCE} has become improbable"
     if not trials:
         return "no new structure is left around the best"
@@ -216,9 +218,16 @@ def ended(past: Sequence[Record], trials: Sequence[Trial], hopeless: int, settin
 
 
 def finals(view: View, settings: SearchSettings) -> list[Trial]:
-    """The best structures and the best human-designed one, each with seeds that chose nothing."""
+    """The best structures and the human-designed ones that may be the best of the four, with fresh seeds."""
     human = [structure for structure in view.ranking if is_human_designed(structure)]
-    finalists = dict.fromkeys([*view.ranking[: settings.finalists], *human[:1]])
+    noise = seed_variance(view.past, settings.epochs) ** 0.5
+    rivals = [structure for structure in human if view.means[structure] > view.means[human[0]] - 2 * noise]
+    finalists = dict.fromkeys([*view.ranking[: settings.finalists], *rivals])
     return [
         Trial(structure, settings.epochs, seed) for structure in finalists for seed in fresh_seeds(settings)
     ]
+
+
+def most_finals(settings: SearchSettings) -> int:
+    """How many trainings the finals may take."""
+    return (settings.finalists + len(HUMAN_DESIGNED_FOUR)) * settings.fresh_seeds
