@@ -133,18 +133,19 @@ def test_when_no_trials_are_left_promotions_go_on_and_hope_is_not_the_reason(see
     assert search(free(settings), trained_by(score))[1] == "all 40 structures are tried"
 
 
-def test_finals_train_the_finalists_and_the_best_human_designed_with_fresh_seeds():
+def test_finals_train_the_finalists_and_the_human_designed_that_may_be_best_with_fresh_seeds():
     settings = replace(SMALL, finalists=2, fresh_seeds=4, trials=30)
     first, between, finals = split_whole(settings)
     seeds = Counter(record.trial.structure for record in finals)
     assert set(seeds.values()) == {4}
-    assert sum(map(is_human_designed, seeds)) == 1
-    assert len(seeds) == 3
+    human = list(filter(is_human_designed, seeds))
+    assert 1 <= len(human) <= 4
+    assert len(seeds) <= 2 + len(human)
     assert {record.trial.seed for record in finals} == set(fresh_seeds(settings))
     assert not set(fresh_seeds(settings)) & {trial.seed for trial in trials_of([first, *between])}
-    [human] = filter(is_human_designed, seeds)
     others = [r for r in first if is_human_designed(r.trial.structure)]
-    assert near_target(human) > max(near_target(r.trial.structure) for r in others) - 0.02
+    best = max(near_target(r.trial.structure) for r in others)
+    assert max(near_target(structure) for structure in human) > best - 0.02
 
 
 def test_the_verdict_is_about_the_finals():
