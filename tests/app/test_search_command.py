@@ -189,6 +189,13 @@ def test_a_search_does_not_know_the_test_triples(graph, tmp_path):
     assert len(known.tails.answers) == len(np.unique(np.concatenate([whole.train, whole.valid]), axis=0))
 
 
+def test_the_usual_protocol_hides_the_test_answers_when_asked_to(graph, tmp_path):
+    run = small_run(graph, tmp_path / "run", hide_test=True)
+    known, whole = shared(run.graph_folder).known, read_graph(graph)
+    every = np.concatenate([whole.train, whole.valid, whole.test])
+    assert len(known.tails.answers) == len(np.unique(every, axis=0))
+
+
 def test_a_run_without_a_model_says_how_to_get_one(graph, tmp_path, capfd):
     small_run(graph, tmp_path / "run")
     code, _, err = answered(capfd, "predict", tmp_path / "run", "--near", "x")

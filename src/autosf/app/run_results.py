@@ -119,6 +119,7 @@ def result_of(run: Run, outcome: Outcome | None = None) -> dict[str, Any]:
         "run": near(run.folder),
         "model": near(run.model) if is_model_folder(run.model) else None,
         "strategy": run.plan.search["strategy"],
+        "hide_test": run.plan.hide_test,
         "settings": run.plan.settings.as_dict(),
         "tuning": run.plan.search.get("tuning"),
     }

@@ -68,6 +68,7 @@ class Request:
     blocks: int = 6
     seed: int = 0
     threads: int = 1
+    hide_test: bool = False  # test answers are known ones while validation is ranked
     budget: float | None = None  # seconds, tuning and the last training included
     final_dimension: int | None = None
     tuning_share: float = 0.0  # of the budget; 0 where settings are given
@@ -153,6 +154,7 @@ def begun(
         search=asdict(request.searched(settings)) | beside,
         seed=request.seed,
         threads=request.threads,
+        hide_test=request.hide_test,
         source=request.source,
         command=request.command,
     )

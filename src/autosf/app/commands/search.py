@@ -58,6 +58,10 @@ run_argument = click.argument("run", type=click.Path(path_type=Path))
 @click.option("--final-dimension", type=int, help="Of the winner's model. [default: as in the search]")
 @click.option("--no-tune", is_flag=True, help="Use the defaults for a graph without a preset.")
 @click.option("--tune-share", type=float, help="Of the budget, for tuning such a graph. [default: 0.2]")
+@click.option(
+    "--hide-test", is_flag=True,
+    help="Hide answers in the test split while validation is ranked, as most papers do. [default: not read]",
+)  # fmt: skip
 @device_option
 @json_option
 def search(
