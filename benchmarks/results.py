@@ -6,7 +6,7 @@ import json
 import re
 from itertools import groupby
 from pathlib import Path
-from statistics import mean, pstdev
+from statistics import mean, median, pstdev
 from typing import Any
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
@@ -44,7 +44,59 @@ def training_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-TABLES = {"training": training_table}
+SHARES = (0.1, 0.2, 0.5, 1.0)  # of the epochs of the paper's search
+
+
+def best_at(curve: list[list[float]], epochs: float) -> float:
+    """The best validation MRR after so many trained epochs."""
+    return max((mrr for spent, mrr in curve if spent <= epochs), default=0.0)
+
+
+def reaching(curve: list[list[float]], wanted: float) -> float:
+    """Epochs until the best validation MRR is the wanted one."""
+    return next((spent for spent, mrr in curve if mrr >= wanted), float("inf"))
+
+
+def search_groups() -> list[tuple[str, list[dict[str, Any]]]]:
+    """The records of each graph and protocol."""
+
+    def group(record: dict[str, Any]) -> tuple[str, bool]:
+        return record["graph"], record["hide_test"]
+
+    found = groupby(sorted(records("search"), key=group), key=group)
+    return [
+        (f"{graph}{', test answers hidden' if hidden else ''}", list(runs)) for (graph, hidden), runs in found
+    ]
+
+
+def search_table() -> str:
+    """Best validation MRR, mean over seeds, at shares of the epochs that the paper's search takes."""
+    heads = [f"at {share:.0%}" for share in SHARES]
+    lines = [
+        f"| graph | strategy | seeds | {' | '.join(heads)} | epochs to the paper's end | named structure, fresh seeds |",
+        f"| --- | --- | ---: | {'---: | ' * len(SHARES)}---: | ---: |",
+    ]
+    for graph, runs in search_groups():
+        ends = {run["seed"]: run["curve"][-1] for run in runs if run["strategy"] == "paper"}
+        for strategy in dict.fromkeys(("free", "paper", *(run["strategy"] for run in runs))):
+            some = [run for run in runs if run["strategy"] == strategy and run["seed"] in ends]
+            if not some:
+                continue
+            best = [
+                mean(best_at(run["curve"], share * ends[run["seed"]][0]) for run in some) for share in SHARES
+            ]
+            shares = [reaching(r["curve"], ends[r["seed"]][1]) / ends[r["seed"]][0] for r in some]
+            middle = median(shares)
+            fresh = [run["fresh_mrr"] for run in some]
+            told = f"{middle:.0%}" if middle <= 1 else "not reached"
+            lines.append(
+                f"| {graph} | {strategy} | {len(some)} | {' | '.join(f'{value:.4f}' for value in best)}"
+                f" | {told} | {mean(fresh):.4f} ± {pstdev(fresh):.4f} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+TABLES = {"training": training_table, "search": search_table}
 
 
 def rebuilt(text: str) -> str:

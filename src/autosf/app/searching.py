@@ -57,6 +57,10 @@ LARGE = 100_000  # entities: from here on the embeddings of several workers at o
 REQUEST = "search.json"
 
 
+PAPER = SearchSettings()
+POOL = 128  # candidates that `free` draws from in a round; their canonical forms are most of its own time
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A search as it was asked for."""
@@ -82,6 +86,7 @@ class Request:
             seed=self.seed,
             trials=self.trials,
             blocks=self.blocks,
+            candidates=POOL if self.strategy == "free" else PAPER.candidates,
             grain=settings.validate_every or 1,
         )
 
