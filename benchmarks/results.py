@@ -73,7 +73,8 @@ def search_table() -> str:
     """Best validation MRR, mean over seeds, at shares of the epochs that the paper's search takes."""
     heads = [f"at {share:.0%}" for share in SHARES]
     lines = [
-        f"| graph | strategy | seeds | {' | '.join(heads)} | epochs to the paper's end | named structure, fresh seeds |",
+        f"| graph | strategy | seeds | {' | '.join(heads)} | epochs to the paper's end"
+        " | named structure, fresh seeds |",
         f"| --- | --- | ---: | {'---: | ' * len(SHARES)}---: | ---: |",
     ]
     for graph, runs in search_groups():
