@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from threadpoolctl import threadpool_limits
+
 from autosf.algebra.structure import from_json
 from autosf.errors import UserError
 from autosf.graph.text_lines import shown
@@ -58,7 +60,10 @@ def serve(run: Run, strategy: Strategy, service: Service, outer: Outer) -> tuple
         ledger.add_event("began", "")
         try:
             with evaluator(run, ledger, service, outer) as evaluate:
-                records, reason = search(strategy, evaluate)
+                with threadpool_limits(
+                    1
+                ):  # the workers have the cores, and sums must not depend on their number
+                    records, reason = search(strategy, evaluate)
         except KeyboardInterrupt:
             ledger.add_event("stopped", "interrupted")
             raise

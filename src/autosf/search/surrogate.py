@@ -2,14 +2,15 @@
 
 A structure's value is a smooth function of its features plus an effect of its own; a label is the value plus
 noise whose size differs from label to label (a mean of three seeds, one seed, a short training extrapolated).
-Both the shares and the smoothness are chosen by the likelihood of the labels over a small grid, which is
-deterministic and takes milliseconds for hundreds of labels.
+Shape and size of the kernel are chosen by the likelihood of the labels, one after the other over small grids,
+which is deterministic and takes milliseconds for hundreds of labels.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,27 +97,26 @@ def fit_surrogate(labels: Mapping[Structure, Estimate]) -> Surrogate:
     values = without_outliers(np.array([label.mean for label in labels.values()]))
     rows = np.array([features(structure) for structure in structures])
     location, spread = rows.mean(0), rows.std(0)
-    scale = np.where(spread > 0, spread, 1.0)
-    standard = (rows - location) / scale
+    widths = np.where(spread > 0, spread, 1.0)
+    standard = (rows - location) / widths
     distances = squared_distances(standard, standard)
     spread_of_values = max(float(values.var()), 1e-8)
     noise = np.array([label.variance for label in labels.values()]) + 1e-6 * spread_of_values
     centre = float(np.median(values))
     typical = float(np.sqrt(np.median(distances[distances > 0]))) if (distances > 0).any() else 1.0
-    grid = [
-        Kernel(length * typical, smooth, scale_ * spread_of_values)
-        for length in LENGTHS
-        for smooth in SMOOTH_SHARES
-        for scale_ in SCALES
-    ]
     identity = np.eye(len(structures), dtype=bool)
 
-    def solved(kernel: Kernel) -> tuple[float, Array]:
-        return likelihood(kernel.between(distances, identity) + np.diag(noise), values - centre)
+    def fitted(kernel: Kernel) -> tuple[float, Kernel, Array]:
+        found, weights = likelihood(kernel.between(distances, identity) + np.diag(noise), values - centre)
+        return found, kernel, weights
 
-    fits = [solved(kernel) for kernel in grid]
-    best = int(np.argmax([fit[0] for fit in fits]))
-    return Surrogate(structures, centre, grid[best], location, scale, noise, fits[best][1])
+    shapes = [
+        Kernel(part * typical, smooth, spread_of_values) for part in LENGTHS for smooth in SMOOTH_SHARES
+    ]
+    shape = max(map(fitted, shapes), key=itemgetter(0))[1]
+    scaled = [replace(shape, variance=scale * spread_of_values) for scale in SCALES]
+    _, kernel, weights = max(map(fitted, scaled), key=itemgetter(0))
+    return Surrogate(structures, centre, kernel, location, widths, noise, weights)
 
 
 def likelihood(covariance: Array, deviations: Array) -> tuple[float, Array]:
