@@ -59,11 +59,9 @@ def serve(run: Run, strategy: Strategy, service: Service, outer: Outer) -> tuple
         discard_halves(run)
         ledger.add_event("began", "")
         try:
-            with evaluator(run, ledger, service, outer) as evaluate:
-                with threadpool_limits(
-                    1
-                ):  # the workers have the cores, and sums must not depend on their number
-                    records, reason = search(strategy, evaluate)
+            # The search thinks with one thread: the workers have the cores, and sums must not depend on them.
+            with evaluator(run, ledger, service, outer) as evaluate, threadpool_limits(1):
+                records, reason = search(strategy, evaluate)
         except KeyboardInterrupt:
             ledger.add_event("stopped", "interrupted")
             raise
