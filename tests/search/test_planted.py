@@ -35,6 +35,7 @@ TRAINING = TrainingSettings(
     start_scale=0.1,
     entity_weight=0.1,
     relation_weight=0.1,
+    averaging=0.8,
     validate_every=4,
     patience=0,
 )
