@@ -2,8 +2,9 @@
 
     python -m benchmarks.searching UMLS --strategies free,paper --seeds 0,1 --runs FOLDER [--hide-test]
 
-Every strategy trains with the graph's preset. When a search has ended, the structure it would name is trained
-with three fresh seeds, since the best of many noisy figures says little about it. Lines go to
+Every strategy trains with the graph's preset. When a search has ended, what it would have named after a tenth, a
+fifth, half and all of the paper's epochs is trained with three fresh seeds, since the best of many noisy figures
+says little about a structure. Lines go to
 docs/results/records/search.jsonl; a search that is there already is not repeated, one that was interrupted goes
 on from its run folder.
 """
@@ -32,18 +33,22 @@ from autosf.runs.run import Plan, Run, create_run, open_run
 from autosf.runs.serving import Outer, Service, serve
 from autosf.runs.shared_graph import without_test
 from autosf.runs.workers import Crew
-from autosf.search.record import Trial
+from autosf.search.free import seen
+from autosf.search.record import Trial, search
 from autosf.search.settings import SearchSettings
 from autosf.search.strategies import strategy_named
 from autosf.search.verdict import SEEDS_APART, fresh_seeds, verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autosf.algebra.structure import Structure
-    from autosf.search.record import Record, Strategy
+    from autosf.search.record import Record, Round, Strategy
 
 RECORDS = Path(__file__).parents[1] / "docs" / "results" / "records" / "search.jsonl"
 TRIALS = {"free": 96}  # distinct structures, most of them trained briefly
 PAPER_TRIALS = 133  # the five f^4, then 8 rounds of 8 for each of b = 6 and b = 8
+SHARES = (0.1, 0.2, 0.5, 1.0)  # of the epochs of PAPER_TRIALS full trainings
 ROUNDS, BLOCKS = 8, {"random": 6, "tpe": 6}
 
 
@@ -61,50 +66,98 @@ def settings_of(strategy: str, epochs: int, grain: int, seed: int) -> SearchSett
 
 
 def with_finals(strategy: Strategy, settings: SearchSettings) -> Strategy:
-    """The strategy, then fresh seeds for the structure with the best figure, unless it had finals itself."""
-    past: list[Record] = []
+    """The strategy, then fresh seeds for what it would have named at each of SHARES, and for what it names."""
+    rounds: list[Sequence[Record]] = []
     try:
         trials = next(strategy)
         while True:
             answers = yield trials
-            past += answers
+            rounds.append(answers)
             trials = strategy.send(answers)
     except StopIteration as end:
-        if verdict(past, settings) is None:
-            best = max(past, key=lambda record: record.valid_mrr).trial.structure
-            yield [Trial(best, settings.epochs, seed) for seed in fresh_seeds(settings)]
+        structures = {named_after(rounds, share, settings): None for share in SHARES}
+        yield [
+            Trial(structure, settings.epochs, seed)
+            for structure in structures
+            for seed in fresh_seeds(settings)
+        ]
         return end.value
 
 
-def curve(records: list[Record], settings: SearchSettings) -> list[tuple[int, float]]:
-    """(epochs trained so far, best validation MRR of a full training), before the finals."""
-    trained: dict[tuple[Structure, int], int] = defaultdict(int)
+def named_after(rounds: Sequence[Sequence[Record]], share: float, settings: SearchSettings) -> Structure:
+    """What a search would name after a share of the epochs of PAPER_TRIALS trainings: the first round at least.
+
+    `free` names the leader of its posterior, or the winner of its finals; the others the best single figure.
+    """
     fresh = set(fresh_seeds(settings))
-    points, total, best = [], 0, 0.0
+    past: list[Record] = []
+    for records in rounds:
+        more = [record for record in records if record.trial.seed not in fresh]
+        if past and trained_epochs([*past, *more])[-1] > share * PAPER_TRIALS * settings.epochs:
+            break
+        past += more
+    if settings.strategy != "free":
+        return max(past, key=lambda record: record.valid_mrr).trial.structure
+    finals = verdict(rounds[-1], settings)
+    ended = sum(len(records) for records in rounds[:-1]) == len(past)
+    return finals.winner.structure if finals and ended else seen(past, settings).leader
+
+
+def trained_epochs(records: Sequence[Record]) -> list[int]:
+    """Epochs trained in all after each record; one that goes on from another counts what it adds."""
+    trained: dict[tuple[Structure, int], int] = defaultdict(int)
+    totals, total = [], 0
     for record in records:
-        trial = record.trial
-        if trial.seed in fresh:
-            continue
-        key = (trial.structure, trial.seed)
+        key = (record.trial.structure, record.trial.seed)
         total += max(0, record.epochs - trained[key])
         trained[key] = max(trained[key], record.epochs)
-        if trial.epochs == settings.epochs and record.valid_mrr > best:
+        totals.append(total)
+    return totals
+
+
+def curve(records: Sequence[Record], settings: SearchSettings) -> list[tuple[int, float]]:
+    """(epochs trained so far, best validation MRR of a full training), before the finals."""
+    fresh = set(fresh_seeds(settings))
+    before = [record for record in records if record.trial.seed not in fresh]
+    points, best, totals = [], 0.0, trained_epochs(before)
+    for record, total in zip(before, totals, strict=True):
+        if record.trial.epochs == settings.epochs and record.valid_mrr > best:
             best = record.valid_mrr
             points.append((total, round(best, 5)))
-    return [*points, (total, round(best, 5))]
+    return [*points, (totals[-1], round(best, 5))]
 
 
-def named_best(records: list[Record], settings: SearchSettings) -> dict[str, Any]:
-    """The structure the search names, with its mean and spread over fresh seeds."""
-    outcome = verdict(records, settings)
-    assert outcome is not None
-    chances = {"beats_human": outcome.beats_human, "beats_runner_up": outcome.beats_runner_up}
-    values = outcome.winner.values
+def fresh_values(records: Sequence[Record], structure: Structure, settings: SearchSettings) -> list[float]:
+    """The structure's validation MRR with each fresh seed."""
+    seeds = fresh_seeds(settings)
+    found = {
+        r.trial.seed: r.valid_mrr for r in records if r.trial.structure == structure and r.trial.seed in seeds
+    }
+    return [found[seed] for seed in seeds]
+
+
+def named(strategy: Strategy, settings: SearchSettings, records: Sequence[Record]) -> dict[str, Any]:
+    """What the search would have named at each share, with its mean over fresh seeds; and its verdict."""
+    rounds: list[Sequence[Record]] = []
+    known = {(r.trial.structure, r.trial.epochs, r.trial.seed): r for r in records}
+
+    def again(trials: Round) -> list[Record]:
+        rounds.append([known[trial.structure, trial.epochs, trial.seed] for trial in trials])
+        return list(rounds[-1])
+
+    search(strategy, again)
+    structures = [named_after(rounds, share, settings) for share in SHARES]
+    values = fresh_values(records, structures[-1], settings)
+    finals = verdict(rounds[-1], settings)
     return {
-        "structure": outcome.winner.structure.rows,
+        "structure": structures[-1].rows,
         "fresh_mrr": round(fmean(values), 5),
         "fresh_spread": round(stdev(values), 5),
-        **({name: chance and round(chance, 3) for name, chance in chances.items()} if outcome.human else {}),
+        "named": [
+            (share, structure.rows, round(fmean(fresh_values(records, structure, settings)), 5))
+            for share, structure in zip(SHARES, structures, strict=True)
+        ],
+        **({"beats_human": finals.beats_human, "beats_runner_up": finals.beats_runner_up} if finals else {}),
     }
 
 
@@ -132,7 +185,7 @@ def searched(
         "hide_test": hide_test,
         "ending": ending,
         "curve": curve(records, settings),
-        **named_best(records, settings),
+        **named(strategy_named(strategy, settings), settings, records),
         "trainings": len(records),
         "seconds": round(time.perf_counter() - started, 1),
         "settings": training.as_dict(),
