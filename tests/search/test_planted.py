@@ -88,4 +88,4 @@ def test_the_planted_structures_are_not_among_those_tried_first():
 
 @pytest.mark.slow
 def test_in_most_of_ten_searches_the_planted_structure_or_one_as_good_is_found():
-    assert sum(map(names_it_or_as_good, range(10))) > 5
+    assert sum(map(names_it_or_as_good, range(100, 110))) > 5  # 9 when this was written
