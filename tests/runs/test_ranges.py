@@ -26,7 +26,8 @@ def test_a_preset_outside_of_the_papers_ranges_widens_them():
 
 
 def test_the_first_trials_are_the_preset_itself_and_the_defaults_of_what_is_tuned():
-    settings = preset("UMLS").changed({"entity_weight": 0.02})  # other than the relations' weight
+    own = {"learning_rate": 0.3, "batch_size": 128, "entity_weight": 0.02}  # other than the relations' weight
+    settings = DEFAULTS.changed(own)
     first, second = starts(settings, tuning_ranges(settings, {}))
     assert first.settings == settings
     assert first.point == {"learning_rate": 0.3, "regularisation": 0.02, "decay": 1.0, "batch_size": 128}

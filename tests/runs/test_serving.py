@@ -200,7 +200,8 @@ def test_ctrl_c_ends_all_workers_and_changes_no_row(tmp_path, expected):
     assert ended(begun(folder, "workers=2")) == ""
     assert rows(folder) == expected
     with opened_ledger(folder / "ledger.sqlite", time.time) as ledger:
-        assert [event.detail for event in ledger.events()] == ["interrupted", "all rounds"]
+        told = [(event.what, event.detail) for event in ledger.events()]
+    assert told == [("began", ""), ("stopped", "interrupted"), ("began", ""), ("ended", "all rounds")]
 
 
 def test_out_of_time_a_trial_stops_after_its_epoch_and_the_rest_of_the_budget_goes_on_from_there(tmp_path):
