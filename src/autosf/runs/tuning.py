@@ -7,7 +7,7 @@ tuning that was cut anywhere goes on with the trial that was cut, and no test tr
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank
 from autosf.graph.known_answers import known_answers
 from autosf.runs.ranges import OneOf, distribution, starts, tuning_ranges, with_values
+from autosf.runs.shared_graph import without_test
 from autosf.runs.study import finished_trials, open_study
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def tune(
     The first trial is `settings`, the second the defaults of what is tuned. With a file the study is kept
     there and, if one is there already, continued; what was cut within a trial starts that trial again.
     """
-    seen = replace(graph, test=graph.test[:0])
+    seen = without_test(graph)
     chosen = tuning_ranges(settings, {}) if ranges is None else ranges
     refuse_untunable(seen, structure, settings, chosen)
     task = _Task(

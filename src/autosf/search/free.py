@@ -13,6 +13,7 @@ In the end the finalists are trained with fresh seeds, which took no part in cho
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -92,10 +93,11 @@ def free(settings: SearchSettings) -> Strategy:
     return reason
 
 
-def known_good() -> list[Structure]:
+@cache
+def known_good() -> tuple[Structure, ...]:
     """The zoo and the five f^4, which hold two of the paper's five winners, one of each class."""
     structures = [known.structure for known in ZOO] + list(five_f4())
-    return list(dict.fromkeys(canonical(s, "extended") for s in structures if s.parts == PARTS))
+    return tuple(dict.fromkeys(canonical(s, "extended") for s in structures if s.parts == PARTS))
 
 
 def first_trial(structure: Structure, settings: SearchSettings) -> Trial:

@@ -64,20 +64,17 @@ class Surrogate:
     kernel: Kernel
     location: Array  # of the features
     scale: Array
-    noise: Array
+    rows: Array  # the structures' features, standardised
+    factor: tuple[Array, bool]  # Cholesky's, of the labels' covariance
     weights: Array  # the inverse covariance of the labels times their deviations
 
     def posterior(self, structures: Sequence[Structure]) -> tuple[Array, Array]:
         """Means [n] and covariance [n, n] of the structures' values."""
-        known, asked = self._features(self.structures), self._features(structures)
-        cross = self.kernel.between(squared_distances(asked, known), same(structures, self.structures))
+        asked = self._features(structures)
+        cross = self.kernel.between(squared_distances(asked, self.rows), same(structures, self.structures))
         own = self.kernel.between(squared_distances(asked, asked), same(structures, structures))
-        known_covariance = self.kernel.between(
-            squared_distances(known, known), same(self.structures, self.structures)
-        )
-        factor = cho_factor(known_covariance + np.diag(self.noise), lower=True)
         mean: Array = self.centre + cross @ self.weights
-        covariance: Array = own - cross @ cho_solve(factor, cross.T)
+        covariance: Array = own - cross @ cho_solve(self.factor, cross.T)
         return mean, covariance
 
     def _features(self, structures: Sequence[Structure]) -> Array:
@@ -106,24 +103,25 @@ def fit_surrogate(labels: Mapping[Structure, Estimate]) -> Surrogate:
     typical = float(np.sqrt(np.median(distances[distances > 0]))) if (distances > 0).any() else 1.0
     identity = np.eye(len(structures), dtype=bool)
 
-    def fitted(kernel: Kernel) -> tuple[float, Kernel, Array]:
-        found, weights = likelihood(kernel.between(distances, identity) + np.diag(noise), values - centre)
-        return found, kernel, weights
+    def fitted(kernel: Kernel) -> tuple[float, Kernel, tuple[Array, bool], Array]:
+        covariance = kernel.between(distances, identity) + np.diag(noise)
+        factor = cho_factor(covariance, lower=True)
+        found, weights = likelihood(factor, values - centre)
+        return found, kernel, factor, weights
 
     shapes = [
         Kernel(part * typical, smooth, spread_of_values) for part in LENGTHS for smooth in SMOOTH_SHARES
     ]
     shape = max(map(fitted, shapes), key=itemgetter(0))[1]
     scaled = [replace(shape, variance=scale * spread_of_values) for scale in SCALES]
-    _, kernel, weights = max(map(fitted, scaled), key=itemgetter(0))
-    return Surrogate(structures, centre, kernel, location, widths, noise, weights)
+    _, kernel, factor, weights = max(map(fitted, scaled), key=itemgetter(0))
+    return Surrogate(structures, centre, kernel, location, widths, standard, factor, weights)
 
 
-def likelihood(covariance: Array, deviations: Array) -> tuple[float, Array]:
+def likelihood(factor: tuple[Array, bool], deviations: Array) -> tuple[float, Array]:
     """Log-likelihood of the deviations up to a constant, and covariance^-1 times them."""
-    lower, _ = factor = cho_factor(covariance, lower=True)
     weights: Array = cho_solve(factor, deviations)
-    return float(-0.5 * deviations @ weights - np.log(np.diag(lower)).sum()), weights
+    return float(-0.5 * deviations @ weights - np.log(np.diag(factor[0])).sum()), weights
 
 
 def without_outliers(values: Array) -> Array:
