@@ -19,6 +19,7 @@ from autosf.app.graphs import graph_of
 from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
 from autosf.app.training import Job, is_small_step, run_training
 from autosf.app.tuning import TuningJob, run_tuning
+from autosf.app.whole_file import write_whole
 from autosf.embedding.checkpoints import load_checkpoint
 from autosf.embedding.model_folder import is_model_folder, load_model
 from autosf.embedding.presets import has_preset
@@ -216,9 +217,7 @@ def tuned_settings(
 def keep_request(place: Path, request: Request, seconds: float) -> None:
     """Write what was asked for, and how long it was tuned for: a kill before the run begins loses neither."""
     place.mkdir(parents=True, exist_ok=True)
-    beside = place / f"{REQUEST}.partial"
-    beside.write_text(json.dumps({"request": asdict(request), "seconds": seconds}), encoding="utf-8")
-    beside.replace(place / REQUEST)
+    write_whole(place / REQUEST, json.dumps({"request": asdict(request), "seconds": seconds}))
 
 
 def pending(folder: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autosf.app.training import typed
+from autosf.app.whole_file import write_whole
 from autosf.errors import UserError, quoted
 from autosf.runs.ranges import Between, OneOf
 from autosf.runs.tuning import tune
@@ -88,10 +89,8 @@ def run_tuning(job: TuningJob, resume: bool, report: Callable[[Progress], None])
 
 def write_settings(path: Path, settings: TrainingSettings) -> None:
     """The settings as TOML, whole or not at all: numbers, texts and truths are written as in JSON."""
-    beside = path.with_name(path.name + ".partial")
     lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.as_dict().items()]
-    beside.write_text("".join(lines), encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, "".join(lines))
 
 
 def parsed_range(text: str) -> tuple[str, Range]:

@@ -248,13 +248,12 @@ def space_told(result: dict[str, Any]) -> str:
 
 
 def write_svg(structure: Structure, path: Path) -> None:
-    """Write the drawing beside and rename, so that nothing half-written is left."""
+    """Write the drawing; nothing half-written is left."""
     from autosf.app.drawing import as_svg
+    from autosf.app.whole_file import write_whole
     from autosf.errors import UserError, quoted
 
-    beside = path.with_name(path.name + ".partial")
     try:
-        beside.write_text(as_svg(structure), encoding="utf-8")
-        beside.replace(path)
+        write_whole(path, as_svg(structure))
     except OSError as error:
         raise UserError(f"{quoted(path)}: cannot write the drawing ({error.strerror})") from None
