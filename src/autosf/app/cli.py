@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autosf import __version__
+from autosf.app.commands.compare import compare
 from autosf.app.commands.data import data
 from autosf.app.commands.demo import demo
 from autosf.app.commands.models import classify, evaluate, export, predict
@@ -50,6 +51,7 @@ for command in (
     evaluate,
     classify,
     predict,
+    compare,
     export,
     show,
     space,
