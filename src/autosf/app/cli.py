@@ -15,6 +15,7 @@ from autosf import __version__
 from autosf.app.commands.data import data
 from autosf.app.commands.demo import demo
 from autosf.app.commands.models import classify, evaluate, export, predict
+from autosf.app.commands.report import report
 from autosf.app.commands.search import leaderboard, resume, search
 from autosf.app.commands.structures import show, space, zoo
 from autosf.app.commands.training import train
@@ -45,6 +46,7 @@ for command in (
     search,
     resume,
     leaderboard,
+    report,
     train,
     tune,
     evaluate,
