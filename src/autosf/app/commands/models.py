@@ -277,7 +277,10 @@ def _shown(label: str) -> str:
 @click.argument("out", type=click.Path(path_type=Path))
 @json_option
 def export(model: str, form: str, out: Path, as_json: bool) -> None:
-    """Write the embeddings of MODEL with their labels to the file OUT."""
+    """Write the embeddings of MODEL to the file OUT.
+
+    With their labels, in a form that other tools open.
+    """
     from autosf.app.exporting import export as exported
 
     path = exported(opened(model, None).trained, out, form)

@@ -51,7 +51,7 @@ def train(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Train a scoring function on GRAPH and save the model.
+    """Train one function on GRAPH and save the model.
 
     Settings come from the graph's preset, then from --settings, --set and the options. Ctrl-C keeps a
     checkpoint; the same command with --resume goes on to the same weights as if it had not been stopped.

@@ -48,10 +48,10 @@ def tune(
     resume: bool,
     as_json: bool,
 ) -> None:
-    """Find good settings for training on GRAPH, by validation MRR.
+    """Find good settings for training on GRAPH.
 
-    Tunes learning rate, regularisation, decay and batch size, or what --range names. The first trials are the
-    graph's preset and the defaults. `autosf train --settings RUN` uses what was found.
+    Tunes learning rate, regularisation, decay and batch size, or what --range names, by validation MRR. The
+    first trials are the graph's preset and the defaults. `autosf train --settings RUN` uses what was found.
     """
     import torch
 
