@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, json_option
 
 if TYPE_CHECKING:
@@ -28,11 +29,11 @@ device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", show_default=True,
     help="Where the winner is trained; trials use the CPU.",
 )  # fmt: skip
-run_argument = click.argument("run", type=click.Path(path_type=Path))
+run_argument = click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 
 
 @click.command(epilog="Example: autosf search umls --trials 14 --epochs 10 --dimension 16 --out umls-search")
-@click.argument("graph")
+@click.argument("graph", shell_complete=completing.graphs)
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: GRAPH-search]")
 @click.option(
     "--strategy", default="free", show_default=True,
