@@ -95,13 +95,15 @@ def search(
     blocks: int = 6,
     threads: int | None = None,
     tune: bool = True,
+    hide_test: bool = False,
     **settings: Any,
 ) -> Found:
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
 
     The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
     such as "30m", or seconds. Settings are those of `TrainingSettings` over the graph's preset; where there
-    is neither, a fifth of the budget goes to tuning, unless `tune` is false.
+    is neither, a fifth of the budget goes to tuning, unless `tune` is false. The test split is not read; with
+    `hide_test` its answers are hidden while validation is ranked, as most papers do.
     """
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
     seconds = seconds_in(budget) if isinstance(budget, str) else budget
@@ -115,6 +117,7 @@ def search(
         seed=seed,
         threads=threads or default_threads(read),
         budget=seconds,
+        hide_test=hide_test,
         final_dimension=final_dimension,
         tuning_share=TUNING_SHARE if tunes else 0.0,
     )

@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 
 from autosf.graph.digest import content_digest
+from autosf.graph.splits import SPLITS as SPLITS
 from autosf.graph.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
-
-SPLITS = ("train", "valid", "test")
 
 
 class LabelColumns(NamedTuple):

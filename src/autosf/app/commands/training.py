@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, console, json_option
 
 if TYPE_CHECKING:
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example: autosf train umls --structure simple --epochs 20 --out umls-simple")
-@click.argument("graph")
-@click.option("--structure", default="complex", show_default=True, help="A name of the zoo, rows, or a RUN.")
+@click.argument("graph", shell_complete=completing.graphs)
+@click.option(
+    "--structure", default="complex", show_default=True, shell_complete=completing.structures,
+    help="A name of the zoo, rows, or a RUN.",
+)  # fmt: skip
 @click.option("--dimension", type=int, help="Width of an embedding.")
 @click.option("--epochs", type=int, help="How often to go through the graph.")
 @click.option("--batch-size", type=int, help="Queries in a step.")
@@ -51,7 +55,7 @@ def train(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Train a scoring function on GRAPH and save the model.
+    """Train one function on GRAPH and save the model.
 
     Settings come from the graph's preset, then from --settings, --set and the options. Ctrl-C keeps a
     checkpoint; the same command with --resume goes on to the same weights as if it had not been stopped.
