@@ -75,6 +75,14 @@ class Found:
     def ending(self) -> str | None:
         return self.outcome.ending
 
+    def report(self, out: Path | str | None = None) -> Path:
+        """Write what the search found as a page, `report.html` in its folder unless told otherwise; its path."""
+        from autosf.app.report import NAME, write_report
+
+        place = Path(out) if out is not None else self.path / NAME
+        write_report(open_run(self.path), place)
+        return place
+
     @property
     def model(self) -> AskableModel:
         """The winner's model, to be asked."""
