@@ -16,6 +16,7 @@ from autosf.app.commands.data import data
 from autosf.app.commands.demo import demo
 from autosf.app.commands.models import classify, evaluate, export, predict
 from autosf.app.commands.search import leaderboard, resume, search
+from autosf.app.commands.serve import serve
 from autosf.app.commands.structures import show, space, zoo
 from autosf.app.commands.training import train
 from autosf.app.commands.tune import tune
@@ -45,6 +46,7 @@ for command in (
     search,
     resume,
     leaderboard,
+    serve,
     train,
     tune,
     evaluate,
