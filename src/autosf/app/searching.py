@@ -16,6 +16,7 @@ import torch
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
 from autosf.app.graphs import graph_of
+from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
 from autosf.app.training import Job, is_small_step, run_training
 from autosf.app.tuning import TuningJob, run_tuning
@@ -283,12 +284,11 @@ def served(
         budget=seconds_to_serve(run, budget),
         last_trials=last + staff,  # one more for each worker is the time in which the winner is trained
     )
-    serve(
-        run,
-        strategy_named(settings.strategy, settings),
-        service,
-        Outer(time.monotonic, time.time, progress, finished),
-    )
+    with LiveFile(run) as live:
+        ears = both(live.progress, progress), both(live.finished, finished)
+        serve(
+            run, strategy_named(settings.strategy, settings), service, Outer(time.monotonic, time.time, *ears)
+        )
 
 
 def seconds_to_serve(run: Run, budget: float | None) -> float:
@@ -333,10 +333,11 @@ def model_job(
 
 def train_in_run(run: Run, job: Job, report: Callable[[State], None]) -> None:
     """Train and save a model of the run, unless it is there already."""
-    with held(run.lock), threads_for(job.graph, job.settings):
+    with held(run.lock), threads_for(job.graph, job.settings), LiveFile(run) as live:
         if not is_model_of(job.out, job):
             discard_other_checkpoint(job)
-            run_training(job, True, report, run.plan.command)
+            heard = live.winner(job.structure, job.settings.epochs, job.seed)
+            run_training(job, True, both(heard, report), run.plan.command)
 
 
 def is_model_of(folder: Path, job: Job) -> bool:
