@@ -250,11 +250,12 @@ def space_told(result: dict[str, Any]) -> str:
 
 def write_svg(structure: Structure, path: Path) -> None:
     """Write the drawing; nothing half-written is left."""
-    from autosf.app.drawing import as_svg
+    from autosf.app.charts import standalone
+    from autosf.app.drawing_svg import structure_svg
     from autosf.app.whole_file import write_whole
     from autosf.errors import UserError, quoted
 
     try:
-        write_whole(path, as_svg(structure))
+        write_whole(path, standalone(structure_svg(structure)))
     except OSError as error:
         raise UserError(f"{quoted(path)}: cannot write the drawing ({error.strerror})") from None
