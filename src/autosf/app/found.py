@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from autosf.algebra.notebook import beside, facts
 from autosf.app.duration import seconds_in
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
-from autosf.app.run_results import is_run, outcome_of, standing_as_json, zoo_names
+from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
 from autosf.app.searching import (
     PATIENCE,
     TUNING_SHARE,
@@ -40,12 +41,23 @@ if TYPE_CHECKING:
     from autosf.search.record import Record
 
 
+SHOWN = 5  # of the leaderboard, in a notebook
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search came to; `path` is its run folder, which every command takes as RUN."""
 
     path: Path
     outcome: Outcome
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{place}. {called(row.structure)}", f"{row.valid_mrr:.4f}")
+            for place, row in enumerate(self.outcome.standings[:SHOWN], 1)
+        ]
+        title = f"{len(self.records)} trainings of {len(self.outcome.standings)} structures in {self.path}"
+        return beside(self.best._repr_html_(), facts(title, rows))
 
     @property
     def best(self) -> Best:

@@ -215,6 +215,7 @@ def brought_to_its_end(
 ) -> dict[str, Any]:
     """Search until the strategy ends, train the winner, and tell the outcome; progress shows on stderr."""
     from autosf.app.commands.training import EpochBar
+    from autosf.app.estimating import announcement
     from autosf.app.run_results import outcome_of, result_of, search_settings
     from autosf.app.search_progress import SearchLines
     from autosf.app.searching import final_model, is_done, served
@@ -223,6 +224,9 @@ def brought_to_its_end(
     if not is_done(before, budget):
         structures = search_settings(run).trials if run.plan.search["strategy"] == "free" else None
         whole = budget or run.plan.search["budget"]
+        told = announcement(run, graph, workers, budget) if not before.records else None
+        if told:
+            say(told)
         with SearchLines(before.records, structures, whole, before.seconds) as lines:
             served(run, workers, budget, lines.progress, lines.finished)
     with EpochBar(run.plan.settings.epochs) as bar:
