@@ -32,6 +32,7 @@ from autosf.runs.ledger import held
 from autosf.runs.ranges import tuning_ranges
 from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
 from autosf.runs.serving import Outer, Service, serve
+from autosf.runs.task import SAVE_SECONDS
 from autosf.runs.workers import Crew
 from autosf.search.free import most_finals
 from autosf.search.record import OUT_OF_TIME
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from autosf.app.run_results import Outcome
     from autosf.embedding.state import State
     from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.runs.cluster import Site
     from autosf.runs.run import Run
     from autosf.runs.tuning import Progress as TuningProgress
     from autosf.runs.workers import Progress
@@ -57,6 +59,7 @@ TUNING_SHARE = 0.2  # of the budget
 VALIDATIONS = 4  # at least, of a full trial: short trainings end on them
 PATIENCE = 0  # unless the user says otherwise: what curves are compared by is that all are of one length
 LARGE = 100_000  # entities: from here on the embeddings of several workers at once may not fit
+SEND_SECONDS = 60.0  # between two checkpoints that a trial on a cluster sends: all arrive at one driver
 REQUEST = "search.json"
 
 
@@ -274,6 +277,7 @@ def served(
     budget: float | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
     finished: Callable[[Record], None] = lambda _: None,
+    site: Site | None = None,
 ) -> None:
     """Bring the strategy to its end; all it asked for is in the ledger then."""
     settings, staff = search_settings(run), workers or max(1, cores() // run.plan.threads)
@@ -282,7 +286,10 @@ def served(
         Crew(workers=staff),
         keep=settings.strategy == "free",
         budget=seconds_to_serve(run, budget),
-        last_trials=last + staff,  # one more for each worker is the time in which the winner is trained
+        last_trials=last,
+        last_rounds=1,  # the winner's
+        save_seconds=SAVE_SECONDS if site is None else SEND_SECONDS,
+        site=site,
     )
     with LiveFile(run) as live:
         ears = both(live.progress, progress), both(live.finished, finished)
