@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     help="Where.",
 )
 @click.option("--threads", type=int, help="Threads of the CPU to use. [default: all, 1 for a small graph]")
+@click.option(
+    "--on-disk", is_flag=True, help="Keep embeddings in files beside the model: for graphs beyond memory."
+)
 @click.option("--resume", is_flag=True, help="Go on where an interrupted training stopped.")
 @json_option
 def train(
@@ -52,6 +55,7 @@ def train(
     out: Path | None,
     device: str,
     threads: int | None,
+    on_disk: bool,
     resume: bool,
     as_json: bool,
     **given: Any,
@@ -75,7 +79,7 @@ def train(
     folder = out or default_folder(read.name, structure)
     if threads or is_small_step(read, chosen):
         torch.set_num_threads(threads or 1)
-    job = Job(read, wanted, chosen, seed, device_of(device), folder, graph)
+    job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
     if not resume:
         announce(job)
     with EpochBar(chosen.epochs) as bar:
