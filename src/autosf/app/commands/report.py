@@ -40,7 +40,7 @@ def report(
     device: str,
     as_json: bool,
 ) -> None:
-    """Write a page of what the search in RUN found.
+    """Write what the search in RUN found as a page.
 
     One HTML file that needs no other: the winner and what it means, the graph, the search, results by
     relation and pattern, where the time went, and how to do it again. Beside it every figure as SVG and its

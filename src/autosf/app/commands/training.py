@@ -13,6 +13,7 @@ from autosf.app import completing
 from autosf.app.answer import answer, console, json_option
 
 if TYPE_CHECKING:
+    from autosf.app.training import Job
     from autosf.embedding.state import State
 
 
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     help="Where.",
 )
 @click.option("--threads", type=int, help="Threads of the CPU to use. [default: all, 1 for a small graph]")
+@click.option(
+    "--on-disk", is_flag=True, help="Keep embeddings in files beside the model: for graphs beyond memory."
+)
 @click.option("--resume", is_flag=True, help="Go on where an interrupted training stopped.")
 @json_option
 def train(
@@ -51,6 +55,7 @@ def train(
     out: Path | None,
     device: str,
     threads: int | None,
+    on_disk: bool,
     resume: bool,
     as_json: bool,
     **given: Any,
@@ -74,10 +79,22 @@ def train(
     folder = out or default_folder(read.name, structure)
     if threads or is_small_step(read, chosen):
         torch.set_num_threads(threads or 1)
-    job = Job(read, wanted, chosen, seed, device_of(device), folder, graph)
+    job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
+    if not resume:
+        announce(job)
     with EpochBar(chosen.epochs) as bar:
         result = run_training(job, resume, bar.report, "autosf " + shlex.join(sys.argv[1:]))
     answer(result, as_json, lambda: told(result))
+
+
+def announce(job: Job) -> None:
+    """Say what a long training will cost."""
+    from autosf.app.estimating import cost_of, training_announced
+
+    cost = cost_of(job.graph, job.structure, job.settings, device=job.device)
+    told = training_announced(cost, job.settings) if cost else None
+    if told:
+        click.echo(f"autosf: {told}", err=True)
 
 
 def default_folder(graph: str, structure: str) -> Path:
@@ -90,12 +107,15 @@ def default_folder(graph: str, structure: str) -> Path:
 
 def told(result: dict[str, Any]) -> str:
     """The result in two sentences."""
+    from autosf.app.duration import span_in_words
+
     valid = result["valid"]
     quality = f"validation MRR {valid['mrr']:.4f}, hits@10 {valid['hits_at_10']:.4f}; " if valid else ""
     ending = {"no better": ", as it no longer improved", "diverged": ", as the loss was no longer finite"}
     ask = f"autosf predict {shlex.quote(result['model'])} --head ... --relation ..."
+    spent = span_in_words(result["train_seconds"])
     return (
-        f"{quality}{result['epochs']} epochs in {result['train_seconds']:.1f} s{ending.get(result['ending'], '')}"
+        f"{quality}{result['epochs']} epochs in {spent}{ending.get(result['ending'], '')}"
         f" (best: epoch {result['best_epoch']})\n"
         f"model: {result['model']}      ask it: {ask}"
     )

@@ -139,9 +139,10 @@ class TrialLines:
 
     def report(self, progress: Progress) -> None:
         if self._live:
-            self._live.update(
-                "\n".join([self._done(progress), *self._best(progress), *self._current(progress)])
-            )
+            from rich.text import Text
+
+            lines = [self._done(progress), *self._best(progress), *self._current(progress)]
+            self._live.update(Text("\n".join(lines), overflow="ellipsis", no_wrap=True))  # at any width
 
     def _done(self, progress: Progress) -> str:
         from autosf.app.duration import time_in_words
