@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from autosf.algebra.notebook import COLOURS as COLOURS
+
 if TYPE_CHECKING:
     from autosf.algebra.structure import Structure
-
-# Okabe and Ito's colours, told apart with any colour vision; one per relation part, then from the start again.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8C6D31", "#7F7F7F")
 
 
 def colour(part: int) -> str:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from autosf.algebra.notebook import beside, facts
 from autosf.app.duration import seconds_in
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
-from autosf.app.run_results import is_run, outcome_of, standing_as_json, zoo_names
+from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
 from autosf.app.searching import (
     PATIENCE,
     TUNING_SHARE,
@@ -40,12 +41,23 @@ if TYPE_CHECKING:
     from autosf.search.record import Record
 
 
+SHOWN = 5  # of the leaderboard, in a notebook
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search came to; `path` is its run folder, which every command takes as RUN."""
 
     path: Path
     outcome: Outcome
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{place}. {called(row.structure)}", f"{row.valid_mrr:.4f}")
+            for place, row in enumerate(self.outcome.standings[:SHOWN], 1)
+        ]
+        title = f"{len(self.records)} trainings of {len(self.outcome.standings)} structures in {self.path}"
+        return beside(self.best._repr_html_(), facts(title, rows))
 
     @property
     def best(self) -> Best:
@@ -95,13 +107,15 @@ def search(
     blocks: int = 6,
     threads: int | None = None,
     tune: bool = True,
+    hide_test: bool = False,
     **settings: Any,
 ) -> Found:
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
 
     The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
     such as "30m", or seconds. Settings are those of `TrainingSettings` over the graph's preset; where there
-    is neither, a fifth of the budget goes to tuning, unless `tune` is false.
+    is neither, a fifth of the budget goes to tuning, unless `tune` is false. The test split is not read; with
+    `hide_test` its answers are hidden while validation is ranked, as most papers do.
     """
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
     seconds = seconds_in(budget) if isinstance(budget, str) else budget
@@ -115,6 +129,7 @@ def search(
         seed=seed,
         threads=threads or default_threads(read),
         budget=seconds,
+        hide_test=hide_test,
         final_dimension=final_dimension,
         tuning_share=TUNING_SHARE if tunes else 0.0,
     )

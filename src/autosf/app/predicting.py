@@ -77,6 +77,9 @@ class AskableModel:
     trained: TrainedModel
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
+    def _repr_html_(self) -> str:
+        return self.trained._repr_html_()
+
     @property
     def model(self) -> Model:
         return self.trained.model

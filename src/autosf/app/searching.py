@@ -39,8 +39,9 @@ from autosf.search.settings import SearchSettings
 from autosf.search.strategies import strategy_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from autosf.algebra.structure import Structure
     from autosf.app.run_results import Outcome
     from autosf.embedding.state import State
     from autosf.graph.knowledge_graph import KnowledgeGraph
@@ -308,24 +309,34 @@ def final_model(
         )
     if best is None:
         raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
-    wanted = run.plan.search["final_dimension"] or run.plan.settings.dimension
-    settings = replace(run.plan.settings, dimension=wanted)
     facts = {"search": {"strategy": run.plan.search["strategy"], "best": best_as_json(best)}}
-    job = Job(
+    train_in_run(run, model_job(run, graph, best.structure, run.model, device, facts), report)
+
+
+def model_job(
+    run: Run, graph: KnowledgeGraph, structure: Structure, out: Path, device: str, facts: Mapping[str, Any]
+) -> Job:
+    """The training of a structure as a run trains its winner."""
+    wanted = run.plan.search["final_dimension"] or run.plan.settings.dimension
+    return Job(
         graph=graph,
-        structure=best.structure,
-        settings=settings,
+        structure=structure,
+        settings=replace(run.plan.settings, dimension=wanted),
         seed=run.plan.seed,
         device=device,
-        out=run.model,
+        out=out,
         source=run.plan.source,
         facts=facts,
         blind=not run.plan.hide_test,
     )
-    with held(run.lock), threads_for(graph, settings), LiveFile(run) as live:
-        if not is_model_of(run.model, job):
+
+
+def train_in_run(run: Run, job: Job, report: Callable[[State], None]) -> None:
+    """Train and save a model of the run, unless it is there already."""
+    with held(run.lock), threads_for(job.graph, job.settings), LiveFile(run) as live:
+        if not is_model_of(job.out, job):
             discard_other_checkpoint(job)
-            heard = live.winner(job.structure, settings.epochs, job.seed)
+            heard = live.winner(job.structure, job.settings.epochs, job.seed)
             run_training(job, True, both(heard, report), run.plan.command)
 
 

@@ -24,7 +24,7 @@ from autosf.runs.workers import Crew, Ears, Place, Progress, Workers
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Record, Round, Strategy, Trial, search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from autosf.runs.run import Run
 
@@ -91,12 +91,11 @@ def evaluator(
 ) -> Iterator[Callable[[Round], list[Record]]]:
     """The function that answers a round in its order, each class of trials trained at most once."""
     keys: dict[Task, Key] = {}
-    longest = max((record.seconds for record in ledger.records()), default=0.0)
+    done = ledger.records()
 
     def finished(task: Task, record: Record, attempts: int) -> None:
-        nonlocal longest
         ledger.add(keys[task], record, attempts)
-        longest = max(longest, record.seconds)
+        done.append(record)
         if not task.keep:  # only now: until its record is safe, the state is all there is of the trial
             Path(task.checkpoint).unlink(missing_ok=True)
         outer.finished(record)
@@ -104,8 +103,9 @@ def evaluator(
     place = Place(run.graph_folder, run.logs, run.plan.threads)
 
     def time_left_for_rounds() -> float:
-        """The budget without what the last trials take, each as long as the longest so far."""
-        return service.budget - longest * -(-service.last_trials // service.crew.workers)
+        """The budget without what the last trials take; half of it at least, or there were no first ones."""
+        reserve = full_training_seconds(done) * -(-service.last_trials // service.crew.workers)
+        return service.budget - min(reserve, service.budget / 2)
 
     with timed(ledger, time_left_for_rounds, outer.clock) as tick:
         ears = Ears(finished, ledger.add_attempt, outer.progress, tick)
@@ -124,6 +124,13 @@ def evaluator(
                 return answered(ledger, wanted, trials)
 
             yield evaluate
+
+
+def full_training_seconds(records: Sequence[Record]) -> float:
+    """What a training of as many epochs as the longest so far takes on average."""
+    epochs = sum(record.epochs for record in records)
+    seconds = sum(record.seconds for record in records)
+    return max(record.epochs for record in records) * seconds / epochs if epochs else 0.0
 
 
 def answered(ledger: Ledger, wanted: list[Key], trials: Round) -> list[Record]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, json_option
 
 if TYPE_CHECKING:
@@ -28,11 +29,11 @@ device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", show_default=True,
     help="Where the winner is trained; trials use the CPU.",
 )  # fmt: skip
-run_argument = click.argument("run", type=click.Path(path_type=Path))
+run_argument = click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 
 
 @click.command(epilog="Example: autosf search umls --trials 14 --epochs 10 --dimension 16 --out umls-search")
-@click.argument("graph")
+@click.argument("graph", shell_complete=completing.graphs)
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: GRAPH-search]")
 @click.option(
     "--strategy", default="free", show_default=True,
@@ -67,7 +68,7 @@ run_argument = click.argument("run", type=click.Path(path_type=Path))
 def search(
     graph: str, out: Path | None, budget: str | None, workers: int | None, device: str, as_json: bool, **wish: Any
 ) -> None:  # fmt: skip
-    """Find the scoring function that suits GRAPH, and train it.
+    """Find the function that suits GRAPH, and train it.
 
     Settings come from the graph's preset, then from --settings, --set and the options; without any of them
     SimplE is tuned first. All trials are kept in the run folder: `autosf leaderboard RUN` looks at them at any
@@ -143,7 +144,7 @@ def requested(
 @device_option
 @json_option
 def resume(run: Path, budget: str | None, workers: int | None, device: str, as_json: bool) -> None:
-    """Go on with the search in the folder RUN, however it was ended.
+    """Go on with the search in RUN, however it ended.
 
     What is finished is not trained again, and the outcome is that of a search that was never interrupted. One
     that was out of time goes on with a larger --budget; one that has ended answers at once.
@@ -177,7 +178,7 @@ def resume(run: Path, budget: str | None, workers: int | None, device: str, as_j
 @click.option("--top", type=click.IntRange(1), help="Rows. [default: 10; all with --json]")
 @json_option
 def leaderboard(run: Path, top: int | None, as_json: bool) -> None:
-    """Show the best structures of the search in the folder RUN.
+    """Show the best structures of the search in RUN.
 
     At any time, also while it runs. MRR is that of validation, as the mean over seeds with its standard
     deviation; epochs are those spent on the structure in all.
@@ -214,6 +215,7 @@ def brought_to_its_end(
 ) -> dict[str, Any]:
     """Search until the strategy ends, train the winner, and tell the outcome; progress shows on stderr."""
     from autosf.app.commands.training import EpochBar
+    from autosf.app.estimating import announcement
     from autosf.app.run_results import outcome_of, result_of, search_settings
     from autosf.app.search_progress import SearchLines
     from autosf.app.searching import final_model, is_done, served
@@ -222,6 +224,9 @@ def brought_to_its_end(
     if not is_done(before, budget):
         structures = search_settings(run).trials if run.plan.search["strategy"] == "free" else None
         whole = budget or run.plan.search["budget"]
+        told = announcement(run, graph, workers, budget) if not before.records else None
+        if told:
+            say(told)
         with SearchLines(before.records, structures, whole, before.seconds) as lines:
             served(run, workers, budget, lines.progress, lines.finished)
     with EpochBar(run.plan.settings.epochs) as bar:

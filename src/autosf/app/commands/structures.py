@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, json_option
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ SHOWN_PARTS = 16  # what `show` computes in a moment; structures themselves may 
 
 
 @click.command(epilog="Example: autosf show complex")
-@click.argument("structure")
+@click.argument("structure", shell_complete=completing.structures)
 @click.option("--published", is_flag=True, help="Read STRUCTURE as a list of the released code: 2,1,3,0")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Also write the drawing here.")
 @json_option
