@@ -30,12 +30,15 @@ from autosf.app.searching import (
     refuse_unsearchable,
     served,
 )
+from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
 from autosf.embedding.presets import preset
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.run import open_run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autosf.app.run_results import Best, Outcome
     from autosf.runs.run import Run
     from autosf.search.record import Record
@@ -107,13 +110,15 @@ def search(
     blocks: int = 6,
     threads: int | None = None,
     tune: bool = True,
+    track: Sequence[str] = (),
     **settings: Any,
 ) -> Found:
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
 
     The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
     such as "30m", or seconds. Settings are those of `TrainingSettings` over the graph's preset; where there
-    is neither, a fifth of the budget goes to tuning, unless `tune` is false.
+    is neither, a fifth of the budget goes to tuning, unless `tune` is false. `track` names who else is told of
+    every trial: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
     seconds = seconds_in(budget) if isinstance(budget, str) else budget
@@ -132,7 +137,9 @@ def search(
     )
     refuse_unsearchable(read, request)  # before a folder is made for nothing
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="autosf-")) / "run"
-    return finished(begun(read, request, folder), read, workers, None, device_of(device))
+    described = {"graph": read.name, "strategy": strategy, "seed": seed}
+    with tracked(track, folder.name, described) as tracker:
+        return finished(begun(read, request, folder), read, workers, None, device_of(device), tracker)
 
 
 def resume(
@@ -150,10 +157,16 @@ def resume(
 
 
 def finished(
-    run: Run, graph: KnowledgeGraph, workers: int | None, budget: float | None, device: str
+    run: Run,
+    graph: KnowledgeGraph,
+    workers: int | None,
+    budget: float | None,
+    device: str,
+    tracker: Tracker = NOBODY,
 ) -> Found:
     """The run with its strategy at its end and its winner trained."""
-    if not is_done(outcome_of(run), budget):
-        served(run, workers, budget)
-    final_model(run, graph, device)
+    before = outcome_of(run)
+    if not is_done(before, budget):
+        served(run, workers, budget, finished=trial_log(tracker, past=before.records))
+    final_model(run, graph, device, epoch_log(tracker, prefix="winner_"))
     return Found(run.folder, outcome_of(run))
