@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import autosf
 from autosf.app import tracking
 from autosf.app.cli import run
 from autosf.app.tracking import Tracker, tracked
@@ -63,6 +64,8 @@ def test_a_training_is_in_tensorboard_files(graph, tmp_path, capfd):
     assert found["loss"] == [(n, pytest.approx(e["loss"])) for n, e in enumerate(result["curve"], 1)]
     assert [step for step, _ in found["valid_mrr"]] == [2, 4]
     assert found["valid/mrr"] == [(4, pytest.approx(result["valid"]["mrr"]))]
+    autosf.train(str(graph), epochs=2, dimension=8, track=f"tensorboard:{tmp_path / 'python'}")
+    assert [step for step, _ in scalars(tmp_path / "python" / "rules")["loss"]] == [1, 2]
 
 
 @pytest.mark.slow

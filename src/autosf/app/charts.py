@@ -14,10 +14,10 @@ from autosf.app.pages import read
 from autosf.errors import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 WIDTH, HEIGHT = 480, 300  # of the drawing; a page scales it
-LEFT, RIGHT, TOP, BOTTOM = 54, 16, 12, 46  # around the plot
+LEFT, RIGHT, TOP, BOTTOM = 70, 16, 12, 46  # around the plot
 LEGEND_ROW = 20
 COLOURS = 6  # of series; then they begin again
 LETTER = 7.4  # a letter's mean width
@@ -69,7 +69,7 @@ def line_chart(
         group(number, band(one, x, y, steps) + line(one, x, y, steps) + dots(one, x, y, 2.5))
         for number, one in enumerate(shown)
     )
-    return chart(title, frame(x, y, x_label, y_label) + legend([one.name for one in shown]) + drawn)
+    return chart(title, frame(x, y, x_label, y_label) + legend([one.name for one in shown], line_key) + drawn)
 
 
 def scatter_chart(
@@ -80,7 +80,9 @@ def scatter_chart(
     x, y = plane(shown, TOP + legend_height(shown), alike=diagonal)
     across = path([(x(x.low), y(x.low)), (x(x.high), y(x.high))], "diagonal") if diagonal else ""
     drawn = "".join(group(number, dots(one, x, y, 4, faint=False)) for number, one in enumerate(shown))
-    return chart(title, frame(x, y, x_label, y_label) + across + legend([one.name for one in shown]) + drawn)
+    return chart(
+        title, frame(x, y, x_label, y_label) + across + legend([one.name for one in shown], dot_key) + drawn
+    )
 
 
 def bar_chart(
@@ -100,7 +102,7 @@ def bar_chart(
     ticks = "".join(text(number(tick), x(tick), bottom + 16, "middle") for tick in x.ticks)
     zero = path([(x(0), top), (x(0), bottom)], "axis")
     label = text(x_label, (x.start + x.end) / 2, bottom + 36, "middle")
-    return chart(title, lines + ticks + label + legend(named, filled=True) + rows + zero, bottom + BOTTOM)
+    return chart(title, lines + ticks + label + legend(named, box_key) + rows + zero, bottom + BOTTOM)
 
 
 def standalone(svg: str, heading: str = "") -> str:
@@ -198,7 +200,7 @@ def frame(x: Scale, y: Scale, x_label: str, y_label: str) -> str:
     below = "".join(text(number(tick), x(tick), y.start + 18, "middle") for tick in x.ticks)
     axis = path([(x.start, y.start), (x.end, y.start)], "axis")
     middle = (y.start + y.end) / 2
-    upwards = f'<g transform="rotate(-90 14 {middle:g})">{text(y_label, 14, middle, "middle")}</g>'
+    upwards = f'<g transform="rotate(-90 12 {middle:g})">{text(y_label, 12, middle, "middle")}</g>'
     return across + left + below + axis + text(x_label, (x.start + x.end) / 2, HEIGHT - 8, "middle") + upwards
 
 
@@ -221,19 +223,28 @@ def legend_height(series: Sequence[Series]) -> int:
     return LEGEND_ROW * len(legend_rows([one.name for one in series])) if len(series) > 1 else 0
 
 
-def legend(names: Sequence[str], filled: bool = False) -> str:
-    """What each colour is; nothing is said of a single series."""
+def legend(names: Sequence[str], key: Callable[[float, float], str]) -> str:
+    """What each colour is, by a key drawn at a place; nothing is said of a single series."""
     if len(names) < 2:
         return ""
     drawn = ""
     for number_of_row, row in enumerate(legend_rows(names)):
         y = TOP + 4 + number_of_row * LEGEND_ROW
         for entry, name, place in row:
-            key = (
-                box(place, y - 10, 14, 11) if filled else path([(place, y - 4), (place + 18, y - 4)], "line")
-            )
-            drawn += group(entry, key) + text(name, place + 23, y, "start", "strong")
+            drawn += group(entry, key(place, y - 4)) + text(name, place + 23, y, "start", "strong")
     return drawn
+
+
+def line_key(x: float, y: float) -> str:
+    return path([(x, y), (x + 18, y)], "line")
+
+
+def dot_key(x: float, y: float) -> str:
+    return f'<circle class="fill" cx="{x + 10:g}" cy="{y:g}" r="5"/>'
+
+
+def box_key(x: float, y: float) -> str:
+    return box(x + 3, y - 6, 13, 11)
 
 
 def group(number: int, content: str) -> str:
@@ -292,7 +303,9 @@ def bar_row(bar: Bar, x: Scale, y: float, stacked: bool) -> str:
         start, end = (end, end + value) if stacked else (0.0, value)
         top = y if stacked else y + place * BAR
         width = abs(x(end) - x(start))
-        drawn += group(place, box(min(x(start), x(end)), top, width, BAR - 2, f"{bar.name}: {number(value)}"))
+        below = value < 0 and len(bar.values) == 1  # a loss among gains
+        hover = f"{bar.name}: {number(value)}"
+        drawn += group(place + below, box(min(x(start), x(end)), top, width, BAR - 2, hover))
         if not stacked:
             drawn += text(number(value), max(x(end), x(0)) + 5, top + 10.5, "start")
     if stacked:

@@ -105,7 +105,7 @@ def opened(wish: str, name: str) -> Tracker:
 
 @contextmanager
 def tracked(
-    wishes: Sequence[str],
+    wishes: Sequence[str] | str,
     name: str,
     described: Mapping[str, Any],
     complain: Callable[[str], None] = lambda _: None,
@@ -127,7 +127,7 @@ def tracked(
         close=lambda done: tell(lambda one: one.close(done)),
     )
     try:
-        for wish in wishes:
+        for wish in [wishes] if isinstance(wishes, str) else wishes:
             there[wish] = opened(wish, name)
         whole.words(described)
         yield whole

@@ -213,7 +213,7 @@ def train_model(
     *,
     seed: int = 0,
     device: str = "auto",
-    track: Sequence[str] = (),
+    track: Sequence[str] | str = (),
     **settings: Any,
 ) -> AskableModel:
     """Train on a graph (a name, path, frame, array or KnowledgeGraph) and return a model to ask.

@@ -49,6 +49,14 @@ class Rankable(Protocol):
     def head_query(self, relations: Tensor, tails: Tensor) -> Tensor: ...
 
 
+class Scorer(Protocol):
+    """What ranking needs of any other model: the scores of all N entities for some queries. [n, N] each"""
+
+    def tail_scores(self, heads: Tensor, relations: Tensor) -> Tensor: ...
+
+    def head_scores(self, relations: Tensor, tails: Tensor) -> Tensor: ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranks:
     """Filtered ranks of [n, 3] `triples`: of the head among all heads, of the tail among all tails. [n] each
@@ -91,15 +99,32 @@ def rank(
     Triples that share a query share its row of scores. Memory: the scores of at most `batch` queries, of
     fewer where the entities are so many that `score_bytes` would not hold them, and a few MB.
     """
-    heads, relations, tails = (triples[:, side] for side in range(3))
     space = _Workspace.of(model, batch, score_bytes)
-    by_tail = targets_by_query(entities=tails, relations=relations, targets=heads, width=known.heads.width)
-    by_head = targets_by_query(entities=heads, relations=relations, targets=tails, width=known.tails.width)
-    head_rank, head_candidates = _ranks_of_side(
-        space, by_tail, known.heads, lambda e, r: model.head_query(r, e)
+    return _ranks(
+        space,
+        triples,
+        known,
+        head_scores=lambda tails, relations: space.score(model.head_query(relations, tails)),
+        tail_scores=lambda heads, relations: space.score(model.tail_query(heads, relations)),
     )
-    tail_rank, tail_candidates = _ranks_of_side(space, by_head, known.tails, model.tail_query)
-    return Ranks(triples, head_rank, tail_rank, head_candidates, tail_candidates)
+
+
+@torch.no_grad()
+def rank_scores(
+    scorer: Scorer, triples: NDArray[np.int32], known: KnownAnswers, *, batch: int = 512
+) -> Ranks:
+    """As `rank`, for a model of any kind; it is asked for at most `batch` queries at a time."""
+
+    def usable(scores: Tensor) -> Tensor:
+        return torch.nan_to_num(scores.T, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf).contiguous()
+
+    return _ranks(
+        _Workspace.without_rows(known.tails.width, batch),
+        triples,
+        known,
+        head_scores=lambda tails, relations: usable(scorer.head_scores(relations, tails)),
+        tail_scores=lambda heads, relations: usable(scorer.tail_scores(heads, relations)),
+    )
 
 
 @torch.no_grad()
@@ -153,11 +178,19 @@ class _Workspace:
             batch=batch,
         )
 
+    @classmethod
+    def without_rows(cls, entities: int, batch: int) -> _Workspace:
+        """One for scores that somebody else computes, in float32."""
+        return cls(
+            torch.empty(entities, 0), 0.0, torch.empty(0), torch.empty(max(SCRATCH, batch, MOST)), batch
+        )
+
     def score(self, query: Tensor) -> Tensor:
         """Scores of all entities for some queries, [N, queries], without NaN; overwritten by the next call.
 
         Entities first: at d = 64 this product is about twice as fast as query @ entities.T on a CPU.
         """
+        query = query.to(self.entities.dtype)
         scores = self.scores[: len(self.entities) * len(query)].view(len(self.entities), len(query))
         torch.mm(self.entities, query.T, out=scores)
         largest = self.longest * torch.linalg.vector_norm(query, dim=1).max()  # bounds all scores
@@ -181,11 +214,28 @@ class _Workspace:
         return sums
 
 
+def _ranks(
+    space: _Workspace,
+    triples: NDArray[np.int32],
+    known: KnownAnswers,
+    *,
+    head_scores: Callable[[Tensor, Tensor], Tensor],
+    tail_scores: Callable[[Tensor, Tensor], Tensor],
+) -> Ranks:
+    """The ranks by functions from the entities and relations of some queries to their scores, [N, queries]."""
+    heads, relations, tails = (triples[:, side] for side in range(3))
+    by_tail = targets_by_query(entities=tails, relations=relations, targets=heads, width=known.heads.width)
+    by_head = targets_by_query(entities=heads, relations=relations, targets=tails, width=known.tails.width)
+    head_rank, head_candidates = _ranks_of_side(space, by_tail, known.heads, head_scores)
+    tail_rank, tail_candidates = _ranks_of_side(space, by_head, known.tails, tail_scores)
+    return Ranks(triples, head_rank, tail_rank, head_candidates, tail_candidates)
+
+
 def _ranks_of_side(
     space: _Workspace,
     grouped: TargetsByQuery,
     known: Answers,
-    query_of: Callable[[Tensor, Tensor], Tensor],
+    scores_of: Callable[[Tensor, Tensor], Tensor],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Rank and number of candidates of each triple's answer on one side, in the triples' order. [n] each"""
     device, entities = space.entities.device, len(space.entities)
@@ -193,7 +243,7 @@ def _ranks_of_side(
     candidates = np.empty(len(grouped.order), dtype=np.int64)
     for some in grouped.batches(space.batch):
         asked, links = (torch.from_numpy(ids).to(device) for ids in (some.entities, some.relations))
-        scores = space.score(query_of(asked, links).to(space.entities.dtype))
+        scores = scores_of(asked, links)
         true_scores = _picked(scores, some.targets, some.columns())
         sums = _sums_over_all(space, scores, true_scores, some)
         off, removed = _sums_over_known(scores, true_scores.cpu().numpy(), some, known)

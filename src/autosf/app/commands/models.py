@@ -275,19 +275,21 @@ def _shown(label: str) -> str:
 @click.command(epilog="Example: autosf export MODEL --to npz embeddings.npz")
 @click.argument("model", shell_complete=completing.models)
 @click.option(
-    "--to", "form", required=True, type=click.Choice(["safetensors", "npz", "word2vec", "parquet"]),
-    help="The file's form.",
+    "--to", "form", required=True, type=click.Choice(["safetensors", "npz", "word2vec", "parquet", "pykeen"]),
+    help="The file's form; pykeen is a folder.",
 )  # fmt: skip
 @click.argument("out", type=click.Path(path_type=Path))
 @json_option
 def export(model: str, form: str, out: Path, as_json: bool) -> None:
     """Write the embeddings of MODEL to the file OUT.
 
-    With their labels, in a form that other tools open.
+    With their labels, in a form that other tools open; as pykeen, a folder that PyKEEN opens without us.
     """
     from autosf.app.exporting import export as exported
+    from autosf.app.interop.pykeen_export import export_to_pykeen
 
-    path = exported(opened(model, None).trained, out, form)
+    trained = opened(model, None).trained
+    path = export_to_pykeen(trained, out) if form == "pykeen" else exported(trained, out, form)
     answer({"path": str(path), "form": form}, as_json, lambda: f"written to {path}")
 
 

@@ -15,23 +15,43 @@ from autosf.app.answer import answer, json_option, say
 from autosf.app.commands.training import track_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from autosf.app.searching import Request
     from autosf.app.tracking import Tracker
     from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.runs.cluster import Site
     from autosf.runs.run import Run
 
 workers_option = click.option(
     "--workers",
     type=click.IntRange(1),
-    help="Processes that train. [default: one a core; 1 for a large graph]",
+    help="Trials at once. [default: one a core; 1 for a large graph; on a cluster: all it has room for]",
 )
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", show_default=True,
     help="Where the winner is trained; trials use the CPU.",
 )  # fmt: skip
 run_argument = click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
+cluster_options = (
+    click.option(
+        "--cluster", metavar="ADDRESS",
+        help="Train on a Ray cluster: HOST:PORT of its head, auto for the one this machine is in, or local.",
+    ),
+    click.option(
+        "--cpus-per-trial", type=float, help="Of a node, for each trial; may be a share. [default: its threads]"
+    ),
+    click.option(
+        "--gpus-per-trial", type=float, help="Likewise; above 0 trials train on a GPU. [default: 0]"
+    ),
+)  # fmt: skip
+
+
+def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options that say where its trials run."""
+    for option in reversed(cluster_options):
+        command = option(command)
+    return command
 
 
 @click.command(epilog="Example: autosf search umls --trials 14 --epochs 10 --dimension 16 --out umls-search")
@@ -65,19 +85,14 @@ run_argument = click.argument("run", type=click.Path(path_type=Path), shell_comp
     "--hide-test", is_flag=True,
     help="Hide answers in the test split while validation is ranked, as most papers do. [default: not read]",
 )  # fmt: skip
+@with_cluster_options
 @device_option
 @track_option
 @json_option
 def search(
-    graph: str,
-    out: Path | None,
-    budget: str | None,
-    workers: int | None,
-    device: str,
-    track: tuple[str, ...],
-    as_json: bool,
-    **wish: Any,
-) -> None:
+    graph: str, out: Path | None, budget: str | None, workers: int | None, device: str, track: tuple[str, ...],
+    cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None, as_json: bool, **wish: Any,
+) -> None:  # fmt: skip
     """Find the function that suits GRAPH, and train it.
 
     Settings come from the graph's preset, then from --settings, --set and the options; without any of them
@@ -85,6 +100,7 @@ def search(
     time, `autosf resume RUN` goes on after any end, `autosf predict RUN` asks the winner.
     """
     from autosf.algebra.zoo import plain
+    from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
     from autosf.app.searching import refuse_unsearchable
@@ -92,6 +108,7 @@ def search(
     from autosf.app.training import device_of
     from autosf.runs.run import refuse_used
 
+    site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     seconds, place = seconds_in(budget) if budget else None, device_of(device)
     if out is not None:
         refuse_used(out)
@@ -105,7 +122,7 @@ def search(
     with telling_how_to_go_on(folder), tracked(track, folder.name, what, say) as tracker:
         run = begun_in_sight(read, request, folder)
         tracker.words(run.plan.settings.as_dict())
-        result = brought_to_its_end(run, read, workers, None, place, tracker)
+        result = brought_to_its_end(run, read, workers, None, place, site, tracker)
     answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -156,17 +173,20 @@ def requested(
 @run_argument
 @click.option("--budget", help="Time in all, earlier sessions included. [default: what the search was given]")
 @workers_option
+@with_cluster_options
 @device_option
 @track_option
 @json_option
 def resume(
-    run: Path, budget: str | None, workers: int | None, device: str, track: tuple[str, ...], as_json: bool
-) -> None:
+    run: Path, budget: str | None, workers: int | None, device: str, track: tuple[str, ...], as_json: bool,
+    cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None,
+) -> None:  # fmt: skip
     """Go on with the search in RUN, however it ended.
 
     What is finished is not trained again, and the outcome is that of a search that was never interrupted. One
     that was out of time goes on with a larger --budget; one that has ended answers at once.
     """
+    from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
     from autosf.app.run_results import is_run, outcome_of, result_of
@@ -175,6 +195,7 @@ def resume(
     from autosf.app.training import device_of
     from autosf.runs.run import open_run
 
+    site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     seconds, place = seconds_in(budget) if budget else None, device_of(device)
     with telling_how_to_go_on(run):
         request = None if is_run(run) else pending_request(run)
@@ -190,7 +211,7 @@ def resume(
             graph = graph_again(opened, say)
         what = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
         with tracked(track, run.name, what | opened.plan.settings.as_dict(), say) as tracker:
-            result = brought_to_its_end(opened, graph, workers, seconds, place, tracker)
+            result = brought_to_its_end(opened, graph, workers, seconds, place, site, tracker)
     return answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -237,6 +258,7 @@ def brought_to_its_end(
     workers: int | None,
     budget: float | None,
     device: str,
+    site: Site | None = None,
     tracker: Tracker | None = None,
 ) -> dict[str, Any]:
     """Search until the strategy ends, train the winner, and tell the outcome; progress shows on stderr."""
@@ -252,11 +274,13 @@ def brought_to_its_end(
     if not is_done(before, budget):
         structures = search_settings(run).trials if run.plan.search["strategy"] == "free" else None
         whole = budget or run.plan.search["budget"]
-        told = announcement(run, graph, workers, budget) if not before.records else None
+        begins = not before.records and site is None  # how much a cluster can do shows only there
+        told = announcement(run, graph, workers, budget) if begins else None
         if told:
             say(told)
         with SearchLines(before.records, structures, whole, before.seconds) as lines:
-            served(run, workers, budget, lines.progress, trial_log(ears, lines.finished, before.records))
+            told_of = trial_log(ears, lines.finished, before.records)
+            served(run, workers, budget, lines.progress, told_of, site)
     with EpochBar(run.plan.settings.epochs) as bar:
         final_model(run, graph, device, epoch_log(ears, bar.report, "winner_"))
     result = result_of(run)
