@@ -31,12 +31,15 @@ from autosf.app.searching import (
     refuse_unsearchable,
     served,
 )
+from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
 from autosf.embedding.presets import preset
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.run import open_run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autosf.app.run_results import Best, Outcome
     from autosf.runs.cluster import Site
     from autosf.runs.run import Run
@@ -121,6 +124,7 @@ def search(
     gpus_per_trial: float | None = None,
     tune: bool = True,
     hide_test: bool = False,
+    track: Sequence[str] | str = (),
     **settings: Any,
 ) -> Found:
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
@@ -129,7 +133,8 @@ def search(
     such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. Settings are
     those of `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to
     tuning, unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
-    validation is ranked, as most papers do.
+    validation is ranked, as most papers do. `track` names who else is told of every trial:
+    "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
@@ -150,7 +155,9 @@ def search(
     )
     refuse_unsearchable(read, request)  # before a folder is made for nothing
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="autosf-")) / "run"
-    return finished(begun(read, request, folder), read, workers, None, device_of(device), site)
+    described = {"graph": read.name, "strategy": strategy, "seed": seed}
+    with tracked(track, folder.name, described) as tracker:
+        return finished(begun(read, request, folder), read, workers, None, device_of(device), site, tracker)
 
 
 def resume(
@@ -182,9 +189,13 @@ def finished(
     budget: float | None,
     device: str,
     site: Site | None = None,
+    tracker: Tracker = NOBODY,
 ) -> Found:
     """The run with its strategy at its end and its winner trained."""
-    if not is_done(outcome_of(run), budget):
-        served(run, workers, budget, site=site)
-    final_model(run, graph, device)
-    return Found(run.folder, outcome_of(run))
+    before = outcome_of(run)
+    if not is_done(before, budget):
+        served(run, workers, budget, finished=trial_log(tracker, past=before.records), site=site)
+    final_model(run, graph, device, epoch_log(tracker, prefix="winner_"))
+    found = Found(run.folder, outcome_of(run))
+    tracker.words({"winner": found.best.structure, "ending": found.ending, **run.plan.settings.as_dict()})
+    return found
