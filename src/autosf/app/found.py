@@ -108,7 +108,7 @@ def search(
     tunes = is_to_be_tuned(read, bool(settings) or not tune)
     request = Request(
         source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
-        settings=preset(read.name).changed({"patience": PATIENCE, **settings}),
+        settings=preset(read.name, len(read.entities)).changed({"patience": PATIENCE, **settings}),
         strategy=strategy,
         trials=trials or default_trials(strategy, seconds),
         blocks=blocks,

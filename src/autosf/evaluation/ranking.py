@@ -220,7 +220,7 @@ def _ranks_of_side(
         of_query = _known_of(some, known)
         rows = np.concatenate([some.targets, of_query.answers])
         picked = _picked_from(passes(), rows, np.concatenate([some.columns(), of_query.columns()]), space)
-        true_scores, known_scores = picked.split([len(some.targets), len(of_query.answers)])
+        true_scores, known_scores = torch.split(picked, [len(some.targets), len(of_query.answers)])
         sums = _sums_over_all(space, passes(), true_scores, some)
         off, removed = _sums_over_known(known_scores.cpu().numpy(), true_scores.cpu().numpy(), some, of_query)
         others = entities - 1 - removed

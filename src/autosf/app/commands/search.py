@@ -121,7 +121,9 @@ def requested(
     from autosf.app.training import gathered_settings
 
     given = {"dimension": dimension, "epochs": epochs}
-    chosen = gathered_settings(graph.name, settings, (f"patience={PATIENCE}", *pairs), given)
+    chosen = gathered_settings(
+        graph.name, settings, (f"patience={PATIENCE}", *pairs), given, len(graph.entities)
+    )
     told = bool(no_tune or settings or pairs or dimension or epochs)
     share = TUNING_SHARE if tune_share is None else tune_share
     return Request(

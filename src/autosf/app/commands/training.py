@@ -70,7 +70,7 @@ def train(
     read = graph_of(graph)
     for warning in read.warnings:
         click.echo(f"autosf: {warning}", err=True)
-    chosen = gathered_settings(read.name, settings, pairs, given)
+    chosen = gathered_settings(read.name, settings, pairs, given, len(read.entities))
     folder = out or default_folder(read.name, structure)
     if threads or is_small_step(read, chosen):
         torch.set_num_threads(threads or 1)
@@ -91,7 +91,11 @@ def default_folder(graph: str, structure: str) -> Path:
 def told(result: dict[str, Any]) -> str:
     """The result in two sentences."""
     valid = result["valid"]
-    quality = f"validation MRR {valid['mrr']:.4f}, hits@10 {valid['hits_at_10']:.4f}; " if valid else ""
+    among = result["valid_candidates"]
+    estimated = f" (estimated from {among:,} candidates)" if among else ""
+    quality = (
+        f"validation MRR {valid['mrr']:.4f}, hits@10 {valid['hits_at_10']:.4f}{estimated}; " if valid else ""
+    )
     ending = {"no better": ", as it no longer improved", "diverged": ", as the loss was no longer finite"}
     ask = f"autosf predict {shlex.quote(result['model'])} --head ... --relation ..."
     return (
