@@ -13,6 +13,7 @@ from autosf.app.duration import seconds_in
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
 from autosf.app.run_results import is_run, outcome_of, standing_as_json, zoo_names
+from autosf.app.search_sample import searched_entities
 from autosf.app.searching import (
     PATIENCE,
     TUNING_SHARE,
@@ -94,6 +95,7 @@ def search(
     final_dimension: int | None = None,
     blocks: int = 6,
     threads: int | None = None,
+    sample: int | None = None,
     tune: bool = True,
     **settings: Any,
 ) -> Found:
@@ -101,19 +103,23 @@ def search(
 
     The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
     such as "30m", or seconds. Settings are those of `TrainingSettings` over the graph's preset; where there
-    is neither, a fifth of the budget goes to tuning, unless `tune` is false.
+    is neither, a fifth of the budget goes to tuning, unless `tune` is false. With `sample` the search has so many
+    entities of the graph, a connected part of it, and the winner is trained on all.
     """
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
     seconds = seconds_in(budget) if isinstance(budget, str) else budget
     tunes = is_to_be_tuned(read, bool(settings) or not tune)
     request = Request(
         source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
-        settings=preset(read.name, len(read.entities)).changed({"patience": PATIENCE, **settings}),
+        settings=preset(read.name, searched_entities(read, sample)).changed(
+            {"patience": PATIENCE, **settings}
+        ),
         strategy=strategy,
         trials=trials or default_trials(strategy, seconds),
         blocks=blocks,
         seed=seed,
-        threads=threads or default_threads(read),
+        threads=threads or default_threads(read, sample),
+        sample=sample,
         budget=seconds,
         final_dimension=final_dimension,
         tuning_share=TUNING_SHARE if tunes else 0.0,
