@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.invariance import canonical
+from autosf.algebra.notebook import beside, facts, grid
 from autosf.algebra.zoo import ZOO, structure_from
 from autosf.app.drawing import formula
 from autosf.embedding.model_folder import is_model_folder
@@ -49,6 +50,11 @@ class Best:
     @property
     def names(self) -> tuple[str, ...]:
         return zoo_names(self.structure)
+
+    def _repr_html_(self) -> str:
+        spread = "" if self.spread is None else f" ± {self.spread:.4f}"
+        shown = [("validation MRR", f"{self.valid_mrr:.4f}{spread}"), ("seeds", self.seeds)]
+        return beside(grid(self.structure), facts(", ".join(self.names) or "the best found", shown))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import torch
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
 from autosf.app.graphs import graph_of
+from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
 from autosf.app.search_sample import final_settings, searched_entities, searched_part
 from autosf.app.training import Job, is_small_step, run_training
@@ -32,6 +33,7 @@ from autosf.runs.ledger import held
 from autosf.runs.ranges import tuning_ranges
 from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
 from autosf.runs.serving import Outer, Service, serve
+from autosf.runs.task import SAVE_SECONDS
 from autosf.runs.workers import Crew
 from autosf.search.free import most_finals
 from autosf.search.record import OUT_OF_TIME
@@ -39,11 +41,13 @@ from autosf.search.settings import SearchSettings
 from autosf.search.strategies import strategy_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from autosf.algebra.structure import Structure
     from autosf.app.run_results import Outcome
     from autosf.embedding.state import State
     from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.runs.cluster import Site
     from autosf.runs.run import Run
     from autosf.runs.tuning import Progress as TuningProgress
     from autosf.runs.workers import Progress
@@ -56,6 +60,7 @@ TUNING_SHARE = 0.2  # of the budget
 VALIDATIONS = 4  # at least, of a full trial: short trainings end on them
 PATIENCE = 0  # unless the user says otherwise: what curves are compared by is that all are of one length
 LARGE = 100_000  # entities: from here on the embeddings of several workers at once may not fit
+SEND_SECONDS = 60.0  # between two checkpoints that a trial on a cluster sends: all arrive at one driver
 REQUEST = "search.json"
 
 
@@ -279,6 +284,7 @@ def served(
     budget: float | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
     finished: Callable[[Record], None] = lambda _: None,
+    site: Site | None = None,
 ) -> None:
     """Bring the strategy to its end; all it asked for is in the ledger then."""
     settings, staff = search_settings(run), workers or max(1, cores() // run.plan.threads)
@@ -287,14 +293,16 @@ def served(
         Crew(workers=staff),
         keep=settings.strategy == "free",
         budget=seconds_to_serve(run, budget),
-        last_trials=last + staff,  # one more for each worker is the time in which the winner is trained
+        last_trials=last,
+        last_rounds=1,  # the winner's
+        save_seconds=SAVE_SECONDS if site is None else SEND_SECONDS,
+        site=site,
     )
-    serve(
-        run,
-        strategy_named(settings.strategy, settings),
-        service,
-        Outer(time.monotonic, time.time, progress, finished),
-    )
+    with LiveFile(run) as live:
+        ears = both(live.progress, progress), both(live.finished, finished)
+        serve(
+            run, strategy_named(settings.strategy, settings), service, Outer(time.monotonic, time.time, *ears)
+        )
 
 
 def seconds_to_serve(run: Run, budget: float | None) -> float:
@@ -315,29 +323,39 @@ def final_model(
         )
     if best is None:
         raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
+    search = {"strategy": run.plan.search["strategy"], "sample": run.plan.search.get("sample")}
+    facts = {"search": {**search, "best": best_as_json(best)}}
+    train_in_run(run, model_job(run, graph, best.structure, run.model, device, facts), report)
+
+
+def model_job(
+    run: Run, graph: KnowledgeGraph, structure: Structure, out: Path, device: str, facts: Mapping[str, Any]
+) -> Job:
+    """The training of a structure as a run trains its winner."""
     wanted = run.plan.search["final_dimension"] or run.plan.settings.dimension
     settings = replace(run.plan.settings, dimension=wanted)
-    sample = run.plan.search.get("sample")
-    if sample:
+    if run.plan.search.get("sample"):
         settings = final_settings(settings, len(graph.entities))
-    facts = {
-        "search": {"strategy": run.plan.search["strategy"], "best": best_as_json(best), "sample": sample}
-    }
-    job = Job(
+    return Job(
         graph=graph,
-        structure=best.structure,
+        structure=structure,
         settings=settings,
         seed=run.plan.seed,
         device=device,
-        out=run.model,
+        out=out,
         source=run.plan.source,
         facts=facts,
         blind=not run.plan.hide_test,
     )
-    with held(run.lock), threads_for(graph, settings):
-        if not is_model_of(run.model, job):
+
+
+def train_in_run(run: Run, job: Job, report: Callable[[State], None]) -> None:
+    """Train and save a model of the run, unless it is there already."""
+    with held(run.lock), threads_for(job.graph, job.settings), LiveFile(run) as live:
+        if not is_model_of(job.out, job):
             discard_other_checkpoint(job)
-            run_training(job, True, report, run.plan.command)
+            heard = live.winner(job.structure, job.settings.epochs, job.seed)
+            run_training(job, True, both(heard, report), run.plan.command)
 
 
 def is_model_of(folder: Path, job: Job) -> bool:

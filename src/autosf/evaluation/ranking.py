@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
     from autosf.graph.known_answers import Answers, KnownAnswers
 
+    # Goes over the scores of some queries by chunks of entities, each with its first one's number; may be called
+    # again and yields the same. [chunk, queries]
+    Passes = Callable[[], Iterable[tuple[int, Tensor]]]
+
 SCORE_BYTES = 128 << 20  # what the scores of one batch of queries may take
 FEWEST = 16  # queries at a time: with fewer, a product waits for the memory that holds the entities
 STREAMED = 8  # times as many queries go together where entities come in chunks: fewer passes over them
@@ -49,6 +53,14 @@ class Rankable(Protocol):
     def tail_query(self, heads: Tensor, relations: Tensor) -> Tensor: ...
 
     def head_query(self, relations: Tensor, tails: Tensor) -> Tensor: ...
+
+
+class Scorer(Protocol):
+    """What ranking needs of any other model: the scores of all N entities for some queries. [n, N] each"""
+
+    def tail_scores(self, heads: Tensor, relations: Tensor) -> Tensor: ...
+
+    def head_scores(self, relations: Tensor, tails: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,15 +106,33 @@ def rank(
     entities that it would not hold a fair number of rows come in chunks, twice: the true scores are known after
     the first pass, and compared in the second with scores that are the same to the last bit.
     """
-    heads, relations, tails = (triples[:, side] for side in range(3))
     space = _Workspace.of(model, batch, score_bytes)
-    by_tail = targets_by_query(entities=tails, relations=relations, targets=heads, width=known.heads.width)
-    by_head = targets_by_query(entities=heads, relations=relations, targets=tails, width=known.tails.width)
-    head_rank, head_candidates = _ranks_of_side(
-        space, by_tail, known.heads, lambda e, r: model.head_query(r, e)
+    return _ranks(
+        space,
+        triples,
+        known,
+        head_scores=lambda tails, relations: space.passes(model.head_query(relations, tails)),
+        tail_scores=lambda heads, relations: space.passes(model.tail_query(heads, relations)),
     )
-    tail_rank, tail_candidates = _ranks_of_side(space, by_head, known.tails, model.tail_query)
-    return Ranks(triples, head_rank, tail_rank, head_candidates, tail_candidates)
+
+
+@torch.no_grad()
+def rank_scores(
+    scorer: Scorer, triples: NDArray[np.int32], known: KnownAnswers, *, batch: int = 512
+) -> Ranks:
+    """As `rank`, for a model of any kind; it is asked for at most `batch` queries at a time."""
+
+    def usable(scores: Tensor) -> Passes:
+        whole = torch.nan_to_num(scores.T, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf).contiguous()
+        return lambda: [(0, whole)]
+
+    return _ranks(
+        _Workspace.without_rows(known.tails.width, batch),
+        triples,
+        known,
+        head_scores=lambda tails, relations: usable(scorer.head_scores(relations, tails)),
+        tail_scores=lambda heads, relations: usable(scorer.tail_scores(heads, relations)),
+    )
 
 
 @torch.no_grad()
@@ -163,17 +193,21 @@ class _Workspace:
             chunk=chunk,
         )
 
-    def passes(self, query: Tensor) -> Callable[[], Iterable[tuple[int, Tensor]]]:
-        """A function that goes over the scores by chunks of entities, each with its first one's number.
+    @classmethod
+    def without_rows(cls, entities: int, batch: int) -> _Workspace:
+        """One for scores that somebody else computes, in float32."""
+        scratch = torch.empty(max(SCRATCH, batch, MOST))
+        return cls(torch.empty(entities, 0), 0.0, torch.empty(0), scratch, batch, chunk=entities)
 
-        It may be called again and yields the same; a chunk is overwritten by the next, an only one is made once.
-        """
+    def passes(self, query: Tensor) -> Passes:
+        """The scores of some queries by chunks of entities; a chunk is overwritten by the next."""
+        asked = query.to(self.entities.dtype)
         if self.chunk >= len(self.entities):
-            whole = [(0, self.score(query, self.entities))]
+            whole = [(0, self.score(asked, self.entities))]
             return lambda: whole
         starts = range(0, len(self.entities), self.chunk)
         return lambda: (
-            (start, self.score(query, self.entities[start : start + self.chunk])) for start in starts
+            (start, self.score(asked, self.entities[start : start + self.chunk])) for start in starts
         )
 
     def score(self, query: Tensor, entities: Tensor) -> Tensor:
@@ -204,11 +238,28 @@ class _Workspace:
         return sums
 
 
+def _ranks(
+    space: _Workspace,
+    triples: NDArray[np.int32],
+    known: KnownAnswers,
+    *,
+    head_scores: Callable[[Tensor, Tensor], Passes],
+    tail_scores: Callable[[Tensor, Tensor], Passes],
+) -> Ranks:
+    """The ranks by functions from the entities and relations of some queries to their scores."""
+    heads, relations, tails = (triples[:, side] for side in range(3))
+    by_tail = targets_by_query(entities=tails, relations=relations, targets=heads, width=known.heads.width)
+    by_head = targets_by_query(entities=heads, relations=relations, targets=tails, width=known.tails.width)
+    head_rank, head_candidates = _ranks_of_side(space, by_tail, known.heads, head_scores)
+    tail_rank, tail_candidates = _ranks_of_side(space, by_head, known.tails, tail_scores)
+    return Ranks(triples, head_rank, tail_rank, head_candidates, tail_candidates)
+
+
 def _ranks_of_side(
     space: _Workspace,
     grouped: TargetsByQuery,
     known: Answers,
-    query_of: Callable[[Tensor, Tensor], Tensor],
+    passes_of: Callable[[Tensor, Tensor], Passes],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Rank and number of candidates of each triple's answer on one side, in the triples' order. [n] each"""
     device, entities = space.entities.device, len(space.entities)
@@ -216,11 +267,11 @@ def _ranks_of_side(
     candidates = np.empty(len(grouped.order), dtype=np.int64)
     for some in grouped.batches(space.batch):
         asked, links = (torch.from_numpy(ids).to(device) for ids in (some.entities, some.relations))
-        passes = space.passes(query_of(asked, links).to(space.entities.dtype))
+        passes = passes_of(asked, links)
         of_query = _known_of(some, known)
         rows = np.concatenate([some.targets, of_query.answers])
         picked = _picked_from(passes(), rows, np.concatenate([some.columns(), of_query.columns()]), space)
-        true_scores, known_scores = torch.split(picked, [len(some.targets), len(of_query.answers)])
+        true_scores, known_scores = picked[: len(some.targets)], picked[len(some.targets) :]
         sums = _sums_over_all(space, passes(), true_scores, some)
         off, removed = _sums_over_known(known_scores.cpu().numpy(), true_scores.cpu().numpy(), some, of_query)
         others = entities - 1 - removed

@@ -38,11 +38,14 @@ class Outside:
     """What a trial needs of the world: a clock in seconds, an ear for each epoch, one for what is odd.
 
     `heard` answers whether the trial is to go on; one that is not saves its state and raises `Stopped`.
+    `saved` is told of every checkpoint that is written.
     """
 
     clock: Callable[[], float]
     heard: Callable[[Epoch], bool] = lambda _: True
     note: Callable[[str], None] = lambda _: None
+    saved: Callable[[Path], None] = lambda _: None
+    device: str = "cpu"
 
 
 class Stopped(Exception):  # noqa: N818 - no error, but a way out
@@ -79,7 +82,7 @@ def trained_state(
         goes_on = outside.heard(state.curve[-1])
         last = task.keep and is_over(state, task)
         if state.epochs > longest and (last or not goes_on or pace.is_due()):
-            pace.write(lambda: save_state(task, state, outside.note))
+            pace.write(lambda: save_state(task, state, outside))
         if not goes_on and not is_over(state, task):
             raise Stopped
 
@@ -89,6 +92,7 @@ def trained_state(
         settings,
         seed=task.trial.seed,
         clock=outside.clock,
+        device=outside.device,
         validate=validate,
         watch=watch,
         state=state,
@@ -123,7 +127,7 @@ def ends_on_a_validation(task: Task) -> bool:
     return task.trial.epochs % task.settings.validate_every == 0
 
 
-def save_state(task: Task, state: State, note: Callable[[str], None]) -> None:
+def save_state(task: Task, state: State, outside: Outside) -> None:
     """Write the checkpoint if others may go on from it; without one a trial is slower, not wrong."""
     if not can_be_continued(task) or (state.epochs == task.trial.epochs and not ends_on_a_validation(task)):
         return
@@ -132,10 +136,11 @@ def save_state(task: Task, state: State, note: Callable[[str], None]) -> None:
     try:
         save_checkpoint(beside, state, {**who(task), "checksum": checksum(state)})
         beside.replace(path)
+        outside.saved(path)
     except (OSError, SafetensorError) as error:
         for left in path.parent.glob(f"{beside.name}*"):
             left.unlink(missing_ok=True)
-        note(f"no checkpoint: {error}")
+        outside.note(f"no checkpoint: {error}")
 
 
 def saved_state(task: Task, note: Callable[[str], None]) -> State | None:
@@ -172,5 +177,5 @@ def checksum(state: State) -> int:
     """CRC-32 of all tensors: a safetensors file with changed bytes looks whole."""
     total = 0
     for _, tensor in sorted(tensors(state).items()):
-        total = zlib.crc32(np.ascontiguousarray(tensor.numpy()).data, total)
+        total = zlib.crc32(np.ascontiguousarray(tensor.cpu().numpy()).data, total)
     return total

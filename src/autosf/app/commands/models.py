@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, json_option
 
 if TYPE_CHECKING:
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
     from autosf.graph.negatives import Negatives
 
 graph_option = click.option(
-    "--graph", "source", help="The graph it was trained on, if the folder was saved without its triples."
+    "--graph",
+    "source",
+    shell_complete=completing.graphs,
+    help="The graph it was trained on, if the folder was saved without its triples.",
 )
 
 
 @click.command(epilog="Example: autosf evaluate MODEL --by pattern")
-@click.argument("model")
+@click.argument("model", shell_complete=completing.models)
 @click.option(
     "--split", type=click.Choice(["test", "valid", "train"]), default="test", show_default=True,
     help="The triples to rank.",
@@ -104,7 +108,7 @@ def ranked_triples(asked: AskableModel, split: str) -> tuple[KnowledgeGraph, Any
 
 
 @click.command(epilog="Example: autosf classify MODEL")
-@click.argument("model")
+@click.argument("model", shell_complete=completing.models)
 @click.option(
     "--negatives",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -198,7 +202,7 @@ def classification_record(asked: AskableModel, found: Classification) -> dict[st
 
 
 @click.command(epilog="Example: autosf predict MODEL --head virus --relation causes")
-@click.argument("model")
+@click.argument("model", shell_complete=completing.models)
 @click.option("--head", help="With --relation: which tails? With --tail: which relations?")
 @click.option("--relation", help="With --head or --tail; or of new facts only.")
 @click.option("--tail", help="With --relation: which heads?")
@@ -281,18 +285,23 @@ def _shown(label: str) -> str:
 
 
 @click.command(epilog="Example: autosf export MODEL --to npz embeddings.npz")
-@click.argument("model")
+@click.argument("model", shell_complete=completing.models)
 @click.option(
-    "--to", "form", required=True, type=click.Choice(["safetensors", "npz", "word2vec", "parquet"]),
-    help="The file's form.",
+    "--to", "form", required=True, type=click.Choice(["safetensors", "npz", "word2vec", "parquet", "pykeen"]),
+    help="The file's form; pykeen is a folder.",
 )  # fmt: skip
 @click.argument("out", type=click.Path(path_type=Path))
 @json_option
 def export(model: str, form: str, out: Path, as_json: bool) -> None:
-    """Write the embeddings of MODEL with their labels to the file OUT."""
-    from autosf.app.exporting import export as exported
+    """Write the embeddings of MODEL to the file OUT.
 
-    path = exported(opened(model, None).trained, out, form)
+    With their labels, in a form that other tools open; as pykeen, a folder that PyKEEN opens without us.
+    """
+    from autosf.app.exporting import export as exported
+    from autosf.app.interop.pykeen_export import export_to_pykeen
+
+    trained = opened(model, None).trained
+    path = export_to_pykeen(trained, out) if form == "pykeen" else exported(trained, out, form)
     answer({"path": str(path), "form": form}, as_json, lambda: f"written to {path}")
 
 

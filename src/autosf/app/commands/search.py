@@ -10,29 +10,50 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, json_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from autosf.app.searching import Request
     from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.runs.cluster import Site
     from autosf.runs.run import Run
 
 workers_option = click.option(
     "--workers",
     type=click.IntRange(1),
-    help="Processes that train. [default: one a core; 1 for a large graph]",
+    help="Trials at once. [default: one a core; 1 for a large graph; on a cluster: all it has room for]",
 )
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", show_default=True,
     help="Where the winner is trained; trials use the CPU.",
 )  # fmt: skip
-run_argument = click.argument("run", type=click.Path(path_type=Path))
+run_argument = click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
+cluster_options = (
+    click.option(
+        "--cluster", metavar="ADDRESS",
+        help="Train on a Ray cluster: HOST:PORT of its head, auto for the one this machine is in, or local.",
+    ),
+    click.option(
+        "--cpus-per-trial", type=float, help="Of a node, for each trial; may be a share. [default: its threads]"
+    ),
+    click.option(
+        "--gpus-per-trial", type=float, help="Likewise; above 0 trials train on a GPU. [default: 0]"
+    ),
+)  # fmt: skip
+
+
+def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options that say where its trials run."""
+    for option in reversed(cluster_options):
+        command = option(command)
+    return command
 
 
 @click.command(epilog="Example: autosf search umls --trials 14 --epochs 10 --dimension 16 --out umls-search")
-@click.argument("graph")
+@click.argument("graph", shell_complete=completing.graphs)
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: GRAPH-search]")
 @click.option(
     "--strategy", default="free", show_default=True,
@@ -70,23 +91,27 @@ run_argument = click.argument("run", type=click.Path(path_type=Path))
     "--hide-test", is_flag=True,
     help="Hide answers in the test split while validation is ranked, as most papers do. [default: not read]",
 )  # fmt: skip
+@with_cluster_options
 @device_option
 @json_option
 def search(
-    graph: str, out: Path | None, budget: str | None, workers: int | None, device: str, as_json: bool, **wish: Any
+    graph: str, out: Path | None, budget: str | None, workers: int | None, device: str, as_json: bool,
+    cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None, **wish: Any,
 ) -> None:  # fmt: skip
-    """Find the scoring function that suits GRAPH, and train it.
+    """Find the function that suits GRAPH, and train it.
 
     Settings come from the graph's preset, then from --settings, --set and the options; without any of them
     SimplE is tuned first. All trials are kept in the run folder: `autosf leaderboard RUN` looks at them at any
     time, `autosf resume RUN` goes on after any end, `autosf predict RUN` asks the winner.
     """
     from autosf.algebra.zoo import plain
+    from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
     from autosf.app.training import device_of
     from autosf.runs.run import refuse_used
 
+    site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     seconds, place = seconds_in(budget) if budget else None, device_of(device)
     if out is not None:
         refuse_used(out)
@@ -97,7 +122,7 @@ def search(
     request = requested(read, graph, seconds, **wish)
     with telling_how_to_go_on(folder):
         run = begun_in_sight(read, request, folder)
-        result = brought_to_its_end(run, read, workers, None, place)
+        result = brought_to_its_end(run, read, workers, None, place, site)
     answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -152,14 +177,19 @@ def requested(
 @run_argument
 @click.option("--budget", help="Time in all, earlier sessions included. [default: what the search was given]")
 @workers_option
+@with_cluster_options
 @device_option
 @json_option
-def resume(run: Path, budget: str | None, workers: int | None, device: str, as_json: bool) -> None:
-    """Go on with the search in the folder RUN, however it was ended.
+def resume(
+    run: Path, budget: str | None, workers: int | None, device: str, as_json: bool,
+    cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None,
+) -> None:  # fmt: skip
+    """Go on with the search in RUN, however it ended.
 
     What is finished is not trained again, and the outcome is that of a search that was never interrupted. One
     that was out of time goes on with a larger --budget; one that has ended answers at once.
     """
+    from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
     from autosf.app.run_results import is_run, outcome_of, result_of
@@ -167,6 +197,7 @@ def resume(run: Path, budget: str | None, workers: int | None, device: str, as_j
     from autosf.app.training import device_of
     from autosf.runs.run import open_run
 
+    site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     seconds, place = seconds_in(budget) if budget else None, device_of(device)
     with telling_how_to_go_on(run):
         request = None if is_run(run) else pending_request(run)
@@ -180,7 +211,7 @@ def resume(run: Path, budget: str | None, workers: int | None, device: str, as_j
             if result["model"] and is_done(outcome, seconds):
                 return answer(result, as_json, lambda: result_for_people(result))
             graph = graph_again(opened, say)
-        result = brought_to_its_end(opened, graph, workers, seconds, place)
+        result = brought_to_its_end(opened, graph, workers, seconds, place, site)
     return answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -189,7 +220,7 @@ def resume(run: Path, budget: str | None, workers: int | None, device: str, as_j
 @click.option("--top", type=click.IntRange(1), help="Rows. [default: 10; all with --json]")
 @json_option
 def leaderboard(run: Path, top: int | None, as_json: bool) -> None:
-    """Show the best structures of the search in the folder RUN.
+    """Show the best structures of the search in RUN.
 
     At any time, also while it runs. MRR is that of validation, as the mean over seeds with its standard
     deviation; epochs are those spent on the structure in all.
@@ -222,10 +253,16 @@ def begun_in_sight(graph: KnowledgeGraph, request: Request, folder: Path) -> Run
 
 
 def brought_to_its_end(
-    run: Run, graph: KnowledgeGraph, workers: int | None, budget: float | None, device: str
+    run: Run,
+    graph: KnowledgeGraph,
+    workers: int | None,
+    budget: float | None,
+    device: str,
+    site: Site | None = None,
 ) -> dict[str, Any]:
     """Search until the strategy ends, train the winner, and tell the outcome; progress shows on stderr."""
     from autosf.app.commands.training import EpochBar
+    from autosf.app.estimating import announcement
     from autosf.app.run_results import outcome_of, result_of, search_settings
     from autosf.app.search_progress import SearchLines
     from autosf.app.searching import final_model, is_done, served
@@ -234,8 +271,11 @@ def brought_to_its_end(
     if not is_done(before, budget):
         structures = search_settings(run).trials if run.plan.search["strategy"] == "free" else None
         whole = budget or run.plan.search["budget"]
+        told = announcement(run, graph, workers, budget) if not before.records else None
+        if told:
+            say(told)
         with SearchLines(before.records, structures, whole, before.seconds) as lines:
-            served(run, workers, budget, lines.progress, lines.finished)
+            served(run, workers, budget, lines.progress, lines.finished, site)
     with EpochBar(run.plan.settings.epochs) as bar:
         final_model(run, graph, device, bar.report)
     return result_of(run)

@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, console, json_option
 
 if TYPE_CHECKING:
+    from autosf.app.training import Job
     from autosf.embedding.state import State
 
 
 @click.command(epilog="Example: autosf train umls --structure simple --epochs 20 --out umls-simple")
-@click.argument("graph")
-@click.option("--structure", default="complex", show_default=True, help="A name of the zoo, rows, or a RUN.")
+@click.argument("graph", shell_complete=completing.graphs)
+@click.option(
+    "--structure", default="complex", show_default=True, shell_complete=completing.structures,
+    help="A name of the zoo, rows, or a RUN.",
+)  # fmt: skip
 @click.option("--dimension", type=int, help="Width of an embedding.")
 @click.option("--epochs", type=int, help="How often to go through the graph.")
 @click.option("--batch-size", type=int, help="Queries in a step.")
@@ -55,7 +60,7 @@ def train(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Train a scoring function on GRAPH and save the model.
+    """Train one function on GRAPH and save the model.
 
     Settings come from the graph's preset, then from --settings, --set and the options. Ctrl-C keeps a
     checkpoint; the same command with --resume goes on to the same weights as if it had not been stopped.
@@ -75,9 +80,21 @@ def train(
     if threads or is_small_step(read, chosen):
         torch.set_num_threads(threads or 1)
     job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
+    if not resume:
+        announce(job)
     with EpochBar(chosen.epochs) as bar:
         result = run_training(job, resume, bar.report, "autosf " + shlex.join(sys.argv[1:]))
     answer(result, as_json, lambda: told(result))
+
+
+def announce(job: Job) -> None:
+    """Say what a long training will cost."""
+    from autosf.app.estimating import cost_of, training_announced
+
+    cost = cost_of(job.graph, job.structure, job.settings, device=job.device)
+    told = training_announced(cost, job.settings) if cost else None
+    if told:
+        click.echo(f"autosf: {told}", err=True)
 
 
 def default_folder(graph: str, structure: str) -> Path:
@@ -90,6 +107,8 @@ def default_folder(graph: str, structure: str) -> Path:
 
 def told(result: dict[str, Any]) -> str:
     """The result in two sentences."""
+    from autosf.app.duration import span_in_words
+
     valid = result["valid"]
     among = result["valid_candidates"]
     estimated = f" (estimated from {among:,} candidates)" if among else ""
@@ -98,8 +117,9 @@ def told(result: dict[str, Any]) -> str:
     )
     ending = {"no better": ", as it no longer improved", "diverged": ", as the loss was no longer finite"}
     ask = f"autosf predict {shlex.quote(result['model'])} --head ... --relation ..."
+    spent = span_in_words(result["train_seconds"])
     return (
-        f"{quality}{result['epochs']} epochs in {result['train_seconds']:.1f} s{ending.get(result['ending'], '')}"
+        f"{quality}{result['epochs']} epochs in {spent}{ending.get(result['ending'], '')}"
         f" (best: epoch {result['best_epoch']})\n"
         f"model: {result['model']}      ask it: {ask}"
     )
