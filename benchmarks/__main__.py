@@ -16,6 +16,7 @@ TITLES = {
     "reading": "Graphs: reading, known answers, statistics",
     "ranking": "Ranking: filtered evaluation beside PyKEEN",
     "search_overhead": "Search: filter and predictor of a greedy step",
+    "serving": "Serving: what 16 users wait for answers",
     "search_running": "Search: overhead, and what a second worker is worth",
     "time_to_quality": "Training: seconds to 99 % of the best validation MRR",
     "training": "Training: an epoch of ComplEx beside a plain reference",
