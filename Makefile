@@ -50,7 +50,7 @@ results: $(READY)  ## rebuild the tables of docs/results from their records
 lock:  ## pin the newest versions the ranges admit
 	@rm -rf .venv-lock && "$(PYTHON)" -m venv .venv-lock
 	@.venv-lock/bin/python -m pip install --quiet "$$(grep '^torch==' requirements.lock)"
-	@.venv-lock/bin/python -m pip install --quiet ".[web,ray,pykeen,rdf,dev]"
+	@.venv-lock/bin/python -m pip install --quiet ".[web,ray,pykeen,rdf,mlflow,tensorboard,dev]"
 	@(sed -n '/^#/p' requirements.lock; .venv-lock/bin/python -m pip freeze --exclude autosf --exclude pip | sed -E 's/(==[^+]+)\+.*/\1/') > requirements.lock.new
 	@mv requirements.lock.new requirements.lock && rm -rf .venv-lock
 

@@ -15,6 +15,7 @@ TITLES = {
     "algebra": "The algebra: filter and features",
     "reading": "Graphs: reading, known answers, statistics",
     "ranking": "Ranking: filtered evaluation beside PyKEEN",
+    "schedule": "Search: simulated schedule for 1 to 1,000 workers, in rounds and without",
     "search_overhead": "Search: filter and predictor of a greedy step",
     "serving": "Serving: what 16 users wait for answers",
     "search_running": "Search: overhead, and what a second worker is worth",

@@ -138,10 +138,8 @@ def test_hostile_labels_stay_text_wherever_they_show(opened, address):
     page = opened(address + "explore")
     headings = page.locator("h1").count()
     for number, label in enumerate(NASTY):
-        page.goto(
-            f"{address}explore?"
-            + query(entity=f"{label} {number}", relation=f"{label} relation", side="head")
-        )
+        asked = query(entity=f"{label} {number}", relation=f"{label} relation", side="head")
+        page.goto(f"{address}explore?{asked}")
         page.locator("#answers tr").first.wait_for()
         assert page.locator("#question").text_content() == f"?  {label} relation  {label} {number}"
         assert page.locator("#entity").input_value() == f"{label} {number}"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autosf.app.answer import answer, json_option
-from autosf.app.commands.search import run_argument, say
+from autosf.app.answer import answer, json_option, say
+from autosf.app.commands.search import run_argument
 
 if TYPE_CHECKING:
     from autosf.runs.run import Run
@@ -40,7 +40,7 @@ def report(
     device: str,
     as_json: bool,
 ) -> None:
-    """Write what the search in the folder RUN found as a page.
+    """Write what the search in RUN found as a page.
 
     One HTML file that needs no other: the winner and what it means, the graph, the search, results by
     relation and pattern, where the time went, and how to do it again. Beside it every figure as SVG and its
