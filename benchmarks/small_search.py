@@ -1,5 +1,6 @@
 """A search of a few seconds that can be killed at any moment: `python -m benchmarks.small_search RUN workers=2`.
 
+With `cluster=ADDRESS` a Ray cluster runs its trials.
 Its strategy halves: all structures at few epochs, the better half at twice as many, and so on, so that trials go
 on from the checkpoints of others. Run again on the same folder it resumes. The torture and the tests kill it.
 """
@@ -16,6 +17,7 @@ from autosf.algebra.zoo import named
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
 from autosf.graph.synthetic import Planting, planted_graph
+from autosf.runs.cluster import Site
 from autosf.runs.run import Plan, Run, create_run, open_run
 from autosf.runs.serving import Outer, Service, serve
 from autosf.runs.workers import Crew
@@ -59,11 +61,18 @@ def small_run(folder: Path) -> Run:
 
 
 def run_search(
-    folder: Path, *, workers: int, seeds: int = 2, epochs: int = FIRST_EPOCHS, **crew: float
+    folder: Path,
+    *,
+    workers: int,
+    seeds: int = 2,
+    epochs: int = FIRST_EPOCHS,
+    site: Site | None = None,
+    **crew: float,
 ) -> tuple[list[Record], str]:
     """Begin the search in the folder, or go on with it; checkpoints come after every epoch."""
     run = open_run(folder) if (folder / "run.json").exists() else small_run(folder)
-    service = Service(replace(Crew(workers=workers), **crew), keep=True, save_seconds=0.0)  # type: ignore[arg-type]
+    staff = replace(Crew(workers=workers), **crew)  # type: ignore[arg-type]
+    service = Service(staff, keep=True, save_seconds=0.0, site=site)
     return serve(run, halving(seeds, epochs), service, Outer(time.monotonic, time.time))
 
 
@@ -93,6 +102,7 @@ if __name__ == "__main__":
             workers=int(numbers.pop("workers", 2)),
             seeds=int(numbers.pop("seeds", 2)),
             epochs=int(numbers.pop("epochs", FIRST_EPOCHS)),
+            site=Site(numbers.pop("cluster")) if "cluster" in numbers else None,
             **{name: float(value) for name, value in numbers.items()},
         )
     except UserError as error:

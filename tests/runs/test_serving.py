@@ -10,65 +10,29 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.small_search import FIRST_EPOCHS, SETTINGS, halving, run_search, small_run, workers_of
+from benchmarks.small_search import SETTINGS, halving, run_search, small_run, workers_of
 
-from autosf.algebra.invariance import canonical
 from autosf.algebra.structure import from_cells
 from autosf.algebra.zoo import named
 from autosf.errors import UserError
 from autosf.runs.ledger import opened_ledger
 from autosf.runs.run import open_run
-from autosf.runs.serving import Outer, Service, serve
-from autosf.runs.shared_graph import shared
+from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
 from autosf.runs.task import Task, task_as_json
-from autosf.runs.trial import Outside, run_trial
 from autosf.runs.worker_process import WorkerProcess
 from autosf.runs.workers import Crew
-from autosf.search.record import OUT_OF_TIME, Trial, search
+from autosf.search.asynchronous import asynchronous_free
+from autosf.search.record import OUT_OF_TIME, Trial
+from autosf.search.settings import SearchSettings
+from autosf.search.verdict import verdict
+from run_rows import failures, has_rows, rows, rows_of_untouched, wait_until
 
 ROOT = Path(__file__).parents[2]
-
-
-def rows(folder: Path) -> dict:
-    """What a run has found, without what depends on the hour."""
-    with opened_ledger(folder / "ledger.sqlite", time.time) as ledger:
-        records = ledger.records()
-        found = {
-            record.trial: (record.valid_mrr, record.epochs, record.curve, record.failure)
-            for record in records
-        }
-    assert len(found) == len(records), "no row is there twice"
-    return found
-
-
-def failures(folder: Path) -> list[str]:
-    with opened_ledger(folder / "ledger.sqlite", time.time) as ledger:
-        return [why for _, why in ledger.attempts()]
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory) -> dict:
     return rows_of_untouched(tmp_path_factory.mktemp("expected") / "run")
-
-
-def rows_of_untouched(folder: Path, epochs: int = FIRST_EPOCHS) -> dict:
-    """The rows of the small search with one seed, trained in this process one by one, each from the start."""
-    run = small_run(folder)
-    seen = shared(run.graph_folder)
-    found = {}
-
-    def evaluate(trials):
-        records = []
-        for trial in trials:
-            same = replace(trial, structure=canonical(trial.structure, "extended"))
-            task = Task(same, run.graph, SETTINGS, str(run.folder / "none"))
-            record = run_trial(task, seen, Outside(time.perf_counter))
-            found[same] = (record.valid_mrr, record.epochs, record.curve, record.failure)
-            records.append(replace(record, trial=trial))
-        return records
-
-    search(halving(1, epochs), evaluate)
-    return found
 
 
 def begun(folder: Path, *options: str) -> subprocess.Popen:
@@ -79,17 +43,6 @@ def begun(folder: Path, *options: str) -> subprocess.Popen:
 def ended(driver: subprocess.Popen) -> str:
     """What a driver that was left alone said at its end."""
     return driver.communicate(timeout=120)[1]
-
-
-def wait_until(condition, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.02)
-
-
-def has_rows(folder: Path, count: int) -> bool:
-    return (folder / "run.json").exists() and len(rows(folder)) >= count
 
 
 def served(folder: Path, strategy, crew: Crew, **ears):
@@ -244,6 +197,29 @@ def test_a_worker_ends_with_its_pipe_where_no_kernel_ends_it(tmp_path):
     assert worker.leave(2.0) == 0
 
 
+def test_without_rounds_an_interrupted_search_goes_on_and_trains_nothing_twice(tmp_path):
+    run, ended = small_run(tmp_path / "run"), []
+    settings = SearchSettings(epochs=4, grain=2, trials=14, candidates=8, fresh_seeds=1, asynchronous=True)
+
+    def interrupt(record):
+        ended.append(record.trial)
+        if len(ended) == 5:
+            raise KeyboardInterrupt
+
+    service = Service(Crew(2), keep=True)
+    outer = Outer(time.monotonic, time.time, finished=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        serve_asynchronously(run, asynchronous_free(settings), service, outer)
+    before = rows(run.folder)
+    assert 5 <= len(before) < 10
+    records, reason = serve_asynchronously(run, asynchronous_free(settings), service, outer)
+    assert reason == "all 14 structures are tried"
+    assert before.items() <= rows(run.folder).items()
+    assert len(records) == len(rows(run.folder)) == len(ended)
+    assert len({record.trial.structure for record in records}) == 14
+    assert verdict(records, settings) is not None
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 300 kB, and a function that makes it larger."""
@@ -272,3 +248,16 @@ def test_a_full_disk_is_told_in_a_line_and_the_run_resumes_when_there_is_room(sm
     assert enlarge() == 0
     assert ended(begun(folder, "workers=2")) == ""
     assert rows(folder) == expected
+
+
+def test_however_long_the_last_trials_may_take_the_first_ones_have_half_of_the_time(tmp_path):
+    def strategy():
+        for name in ("simple", "complex", "distmult"):
+            yield [Trial(named(name).structure, 2, 0)]
+        return "the end"
+
+    service = Service(Crew(1), budget=600.0, last_trials=1_000_000)
+    records, reason = serve(
+        small_run(tmp_path / "run"), strategy(), service, Outer(time.monotonic, time.time)
+    )
+    assert (len(records), reason) == (3, "the end")

@@ -16,7 +16,9 @@ import torch
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
 from autosf.app.graphs import graph_of
+from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
+from autosf.app.search_sample import final_settings, searched_entities, searched_part
 from autosf.app.training import Job, is_small_step, run_training
 from autosf.app.tuning import TuningJob, run_tuning
 from autosf.app.whole_file import write_whole
@@ -30,19 +32,22 @@ from autosf.runs.labels import labelled_graph
 from autosf.runs.ledger import held
 from autosf.runs.ranges import tuning_ranges
 from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
-from autosf.runs.serving import Outer, Service, serve
+from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
+from autosf.runs.task import SAVE_SECONDS
 from autosf.runs.workers import Crew
 from autosf.search.free import most_finals
 from autosf.search.record import OUT_OF_TIME
 from autosf.search.settings import SearchSettings
-from autosf.search.strategies import strategy_named
+from autosf.search.strategies import asynchronous_strategy, strategy_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from autosf.algebra.structure import Structure
     from autosf.app.run_results import Outcome
     from autosf.embedding.state import State
     from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.runs.cluster import Site
     from autosf.runs.run import Run
     from autosf.runs.tuning import Progress as TuningProgress
     from autosf.runs.workers import Progress
@@ -55,6 +60,7 @@ TUNING_SHARE = 0.2  # of the budget
 VALIDATIONS = 4  # at least, of a full trial: short trainings end on them
 PATIENCE = 0  # unless the user says otherwise: what curves are compared by is that all are of one length
 LARGE = 100_000  # entities: from here on the embeddings of several workers at once may not fit
+SEND_SECONDS = 60.0  # between two checkpoints that a trial on a cluster sends: all arrive at one driver
 REQUEST = "search.json"
 
 
@@ -74,8 +80,11 @@ class Request:
     seed: int = 0
     threads: int = 1
     hide_test: bool = False  # test answers are known ones while validation is ranked
+    asynchronous: bool = False
     budget: float | None = None  # seconds, tuning and the last training included
     final_dimension: int | None = None
+    sample: int | None = None  # entities to search on; the winner is trained on all
+    sample_by: str = "walk"
     tuning_share: float = 0.0  # of the budget; 0 where settings are given
     command: str = ""
 
@@ -89,6 +98,7 @@ class Request:
             blocks=self.blocks,
             candidates=POOL if self.strategy == "free" else PAPER.candidates,
             grain=settings.validate_every or 1,
+            asynchronous=self.asynchronous,
         )
 
 
@@ -97,9 +107,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def default_threads(graph: KnowledgeGraph) -> int:
+def default_threads(graph: KnowledgeGraph, sample: int | None = None) -> int:
     """One thread for each of many workers, which is faster; all for the one worker of a large graph."""
-    return cores() if len(graph.entities) > LARGE else 1
+    return cores() if searched_entities(graph, sample) > LARGE else 1
 
 
 def default_trials(strategy: str, budget: float | None) -> int | None:
@@ -137,7 +147,10 @@ def refuse_unsearchable(graph: KnowledgeGraph, request: Request) -> None:
         refuse_odd_dimension(dimension, PARTS)
     if not request.settings.validate_every:
         raise UserError("setting validate_every: a search needs validations, expected a number from 1")
-    strategy_named(request.strategy, request.searched(request.settings)).close()
+    chosen = request.searched(request.settings)
+    strategy_named(request.strategy, chosen).close()
+    if chosen.asynchronous:
+        asynchronous_strategy(chosen).close()
 
 
 def begun(
@@ -147,14 +160,16 @@ def begun(
     tuning: Callable[[TuningProgress], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Run:
-    """The new run, with settings that were tuned first where nobody gave any."""
+    """The new run, with settings that were tuned first where nobody gave any; on a sample where one is wanted."""
     refuse_used(folder)
     refuse_unsearchable(graph, request)
+    graph, sample = searched_part(graph, request.sample, request.sample_by, request.seed, say)
     settings, tuned = request.settings, None
     if request.tuning_share:
         settings, tuned = tuned_settings(graph, request, folder, tuning, say)
     settings = often_validated(settings)
     beside = {"budget": request.budget, "final_dimension": request.final_dimension, "tuning": tuned}
+    beside["sample"] = sample
     plan = Plan(
         settings=settings,
         search=asdict(request.searched(settings)) | beside,
@@ -253,6 +268,8 @@ def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> Knowle
         graph = graph_of(run.plan.source) if run.plan.source else None
     except UserError as error:
         say(f"going on without the graph's source, so that the model will know no test triples ({error})")
+        if run.plan.search.get("sample"):
+            say("the winner is trained on the sample, as the whole graph is gone")
         graph = None
     if graph is None:
         return labelled_graph(run.graph_folder, run.labels)
@@ -272,6 +289,7 @@ def served(
     budget: float | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
     finished: Callable[[Record], None] = lambda _: None,
+    site: Site | None = None,
 ) -> None:
     """Bring the strategy to its end; all it asked for is in the ledger then."""
     settings, staff = search_settings(run), workers or max(1, cores() // run.plan.threads)
@@ -280,14 +298,18 @@ def served(
         Crew(workers=staff),
         keep=settings.strategy == "free",
         budget=seconds_to_serve(run, budget),
-        last_trials=last + staff,  # one more for each worker is the time in which the winner is trained
+        last_trials=last,
+        last_rounds=1,  # the winner's
+        save_seconds=SAVE_SECONDS if site is None else SEND_SECONDS,
+        site=site,
     )
-    serve(
-        run,
-        strategy_named(settings.strategy, settings),
-        service,
-        Outer(time.monotonic, time.time, progress, finished),
-    )
+    with LiveFile(run) as live:
+        ears = both(live.progress, progress), both(live.finished, finished)
+        outer = Outer(time.monotonic, time.time, *ears)
+        if settings.asynchronous:
+            serve_asynchronously(run, asynchronous_strategy(settings), service, outer)
+        else:
+            serve(run, strategy_named(settings.strategy, settings), service, outer)
 
 
 def seconds_to_serve(run: Run, budget: float | None) -> float:
@@ -308,24 +330,39 @@ def final_model(
         )
     if best is None:
         raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
+    search = {"strategy": run.plan.search["strategy"], "sample": run.plan.search.get("sample")}
+    facts = {"search": {**search, "best": best_as_json(best)}}
+    train_in_run(run, model_job(run, graph, best.structure, run.model, device, facts), report)
+
+
+def model_job(
+    run: Run, graph: KnowledgeGraph, structure: Structure, out: Path, device: str, facts: Mapping[str, Any]
+) -> Job:
+    """The training of a structure as a run trains its winner."""
     wanted = run.plan.search["final_dimension"] or run.plan.settings.dimension
     settings = replace(run.plan.settings, dimension=wanted)
-    facts = {"search": {"strategy": run.plan.search["strategy"], "best": best_as_json(best)}}
-    job = Job(
+    if run.plan.search.get("sample"):
+        settings = final_settings(settings, len(graph.entities))
+    return Job(
         graph=graph,
-        structure=best.structure,
+        structure=structure,
         settings=settings,
         seed=run.plan.seed,
         device=device,
-        out=run.model,
+        out=out,
         source=run.plan.source,
         facts=facts,
         blind=not run.plan.hide_test,
     )
-    with held(run.lock), threads_for(graph, settings):
-        if not is_model_of(run.model, job):
+
+
+def train_in_run(run: Run, job: Job, report: Callable[[State], None]) -> None:
+    """Train and save a model of the run, unless it is there already."""
+    with held(run.lock), threads_for(job.graph, job.settings), LiveFile(run) as live:
+        if not is_model_of(job.out, job):
             discard_other_checkpoint(job)
-            run_training(job, True, report, run.plan.command)
+            heard = live.winner(job.structure, job.settings.epochs, job.seed)
+            run_training(job, True, both(heard, report), run.plan.command)
 
 
 def is_model_of(folder: Path, job: Job) -> bool:

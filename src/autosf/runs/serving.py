@@ -17,16 +17,20 @@ from threadpoolctl import threadpool_limits
 from autosf.algebra.structure import from_json
 from autosf.errors import UserError
 from autosf.graph.text_lines import shown
+from autosf.runs.cluster import Cluster, Site
 from autosf.runs.ledger import Ledger, held, opened_ledger
 from autosf.runs.run import discard_checkpoints, discard_halves
 from autosf.runs.task import SAVE_SECONDS, Key, Task, checkpoint_name, key_of
 from autosf.runs.workers import Crew, Ears, Place, Progress, Workers
+from autosf.search.asynchronous import Arrivals, Asynchronous, search_asynchronously
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Record, Round, Strategy, Trial, search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from autosf.runs.run import Run
+
+    Hands = Workers | Cluster  # both run tasks and tell of them in the same words
 
 STORE_SECONDS = 10.0  # between two notes of the time spent: a kill forgets no more than this
 THE_DISKS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ENOENT, errno.EACCES}
@@ -40,7 +44,9 @@ class Service:
     keep: bool = False
     budget: float = float("inf")
     last_trials: int = 0  # full trainings that the strategy asks for when it hears that it is out of time
+    last_rounds: int = 0  # further ones that follow, one after the other
     save_seconds: float = SAVE_SECONDS  # between two checkpoints within a trial
+    site: Site | None = None  # the cluster that runs the trials; without one this machine does
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +61,37 @@ class Outer:
 
 def serve(run: Run, strategy: Strategy, service: Service, outer: Outer) -> tuple[list[Record], str]:
     """All records the strategy asked for, past ones included, and why it ended; out of time, those there are."""
+
+    def searched(ledger: Ledger) -> tuple[list[Record], str]:
+        with evaluator(run, ledger, service, outer) as evaluate:
+            return search(strategy, evaluate)
+
+    return session(run, outer, searched)
+
+
+def serve_asynchronously(
+    run: Run, strategy: Asynchronous, service: Service, outer: Outer
+) -> tuple[list[Record], str]:
+    """All records of the run, and why it ended."""
+
+    def searched(ledger: Ledger) -> tuple[list[Record], str]:
+        with exchanger(run, ledger, service, outer) as exchange:
+            return search_asynchronously(strategy, exchange)
+
+    return session(run, outer, searched)
+
+
+def session(
+    run: Run, outer: Outer, searched: Callable[[Ledger], tuple[list[Record], str]]
+) -> tuple[list[Record], str]:
+    """A search by the one driver of the run, with its beginning and its end in the ledger."""
     with told(run), held(run.lock), opened_ledger(run.ledger, outer.now, writes=True) as ledger:
         discard_halves(run)
         ledger.add_event("began", "")
         try:
             # The search thinks with one thread: the workers have the cores, and sums must not depend on them.
-            with evaluator(run, ledger, service, outer) as evaluate, threadpool_limits(1):
-                records, reason = search(strategy, evaluate)
+            with threadpool_limits(1):
+                records, reason = searched(ledger)
         except KeyboardInterrupt:
             ledger.add_event("stopped", "interrupted")
             raise
@@ -91,39 +121,105 @@ def evaluator(
 ) -> Iterator[Callable[[Round], list[Record]]]:
     """The function that answers a round in its order, each class of trials trained at most once."""
     keys: dict[Task, Key] = {}
-    longest = max((record.seconds for record in ledger.records()), default=0.0)
+    with hands_at_work(run, ledger, service, outer, keys) as hands:
+
+        def evaluate(trials: Round) -> list[Record]:
+            wanted = [key_of(trial, run.graph, run.plan.settings) for trial in trials]
+            past = ledger.known(wanted)
+            missing = {task_of(run, key, service): key for key in wanted if key not in past}
+            keys.update(missing)
+            try:
+                hands.add(list(missing))
+                while hands.open_tasks():
+                    hands.turn()
+            except OutOfTime:
+                hands.stop()
+                raise OutOfTime(answered(ledger, wanted, trials)) from None
+            return answered(ledger, wanted, trials)
+
+        yield evaluate
+
+
+@contextmanager
+def exchanger(
+    run: Run, ledger: Ledger, service: Service, outer: Outer
+) -> Iterator[Callable[[Round], Arrivals]]:
+    """The function that takes on trials and tells what has arrived since, the ledger's past at first.
+
+    It waits until there is news: a record, or more room than the trials it was just given have left.
+    """
+    keys: dict[Task, Key] = {}
+    news = ledger.records()
+
+    def finished(record: Record) -> None:
+        news.append(record)
+        outer.finished(record)
+
+    with hands_at_work(run, ledger, service, replace(outer, finished=finished), keys) as hands:
+
+        def room() -> int:
+            return max(0, hands.slots() - hands.open_tasks())
+
+        def told() -> list[Record]:
+            records = list(news)
+            news.clear()
+            return records
+
+        def exchange(trials: Round) -> Arrivals:
+            wanted = [key_of(trial, run.graph, run.plan.settings) for trial in trials]
+            missing = {task_of(run, key, service): key for key in wanted if not ledger.known([key])}
+            keys.update(missing)
+            try:
+                hands.add(list(missing))
+                left = room()
+                while hands.open_tasks() and not news and room() <= left:
+                    hands.turn()
+            except OutOfTime:
+                hands.stop()
+                raise OutOfTime(told()) from None
+            return Arrivals(told(), room())
+
+        yield exchange
+
+
+@contextmanager
+def hands_at_work(
+    run: Run, ledger: Ledger, service: Service, outer: Outer, keys: Mapping[Task, Key]
+) -> Iterator[Hands]:
+    """Workers, here or on a cluster, whose records go into the ledger; they stop when the time is used up."""
+    done = ledger.records()
 
     def finished(task: Task, record: Record, attempts: int) -> None:
-        nonlocal longest
         ledger.add(keys[task], record, attempts)
-        longest = max(longest, record.seconds)
+        done.append(record)
         if not task.keep:  # only now: until its record is safe, the state is all there is of the trial
             Path(task.checkpoint).unlink(missing_ok=True)
         outer.finished(record)
 
-    place = Place(run.graph_folder, run.logs, run.plan.threads)
-
     def time_left_for_rounds() -> float:
-        """The budget without what the last trials take, each as long as the longest so far."""
-        return service.budget - longest * -(-service.last_trials // service.crew.workers)
+        """The budget without what the last trials take; half of it at least, or there were no first ones."""
+        last = service.last_rounds - (-service.last_trials // hands.slots())
+        return service.budget - min(full_training_seconds(done) * last, service.budget / 2)
 
+    place = Place(run.graph_folder, run.logs, run.plan.threads)
     with timed(ledger, time_left_for_rounds, outer.clock) as tick:
         ears = Ears(finished, ledger.add_attempt, outer.progress, tick)
-        with Workers(place, service.crew, ears, outer.clock) as workers:
+        with hired(service, place, ears, outer.clock) as hands:
+            yield hands
 
-            def evaluate(trials: Round) -> list[Record]:
-                wanted = [key_of(trial, run.graph, run.plan.settings) for trial in trials]
-                past = ledger.known(wanted)
-                missing = {task_of(run, key, service): key for key in wanted if key not in past}
-                keys.update(missing)
-                try:
-                    workers.run(list(missing))
-                except OutOfTime:
-                    workers.stop()
-                    raise OutOfTime(answered(ledger, wanted, trials)) from None
-                return answered(ledger, wanted, trials)
 
-            yield evaluate
+def hired(service: Service, place: Place, ears: Ears, clock: Callable[[], float]) -> Hands:
+    """Those who run the trials."""
+    if service.site is not None:
+        return Cluster(service.site, place, service.crew, ears, clock)
+    return Workers(place, service.crew, ears, clock)
+
+
+def full_training_seconds(records: Sequence[Record]) -> float:
+    """What a training of as many epochs as the longest so far takes on average."""
+    epochs = sum(record.epochs for record in records)
+    seconds = sum(record.seconds for record in records)
+    return max(record.epochs for record in records) * seconds / epochs if epochs else 0.0
 
 
 def answered(ledger: Ledger, wanted: list[Key], trials: Round) -> list[Record]:

@@ -40,6 +40,16 @@ class SearchGraph:
     known: KnownAnswers
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """The same as plain arrays, in the order of ARRAYS, for whoever keeps or sends them."""
+
+    name: str
+    entities: int
+    relations: int
+    arrays: tuple[NDArray[Any], ...]
+
+
 def without_test(graph: KnowledgeGraph) -> KnowledgeGraph:
     """The same graph and ids with an empty test split."""
     return replace(graph, test=np.empty((0, 3), np.int32))
@@ -66,13 +76,24 @@ def share(graph: KnowledgeGraph, folder: Path, hide_test: bool = False) -> None:
 
 def shared(folder: Path) -> SearchGraph:
     """The graph in the folder, mapped into memory and read-only."""
+    return search_graph(stored(folder))
+
+
+def stored(folder: Path) -> Stored:
+    """What the folder holds, mapped into memory and read-only."""
     facts = open_sealed(folder, KIND, file_names)
-    train, valid, *rows = (mapped(folder / name) for name in file_names(facts))
-    width = facts["entities"]
+    arrays = tuple(mapped(folder / name) for name in file_names(facts))
+    return Stored(facts["name"], facts["entities"], facts["relations"], arrays)
+
+
+def search_graph(found: Stored) -> SearchGraph:
+    """The graph over the same memory."""
+    train, valid, *rows = found.arrays
+    width = found.entities
     graph = KnowledgeGraph(
-        facts["name"],
+        found.name,
         unlabelled(width, "entity"),
-        unlabelled(facts["relations"], "relation"),
+        unlabelled(found.relations, "relation"),
         train,
         valid,
         np.empty((0, 3), np.int32),

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from autosf.embedding.checkpoints import identity, load_checkpoint, save_checkpoint, tensors
+from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint, tensors
 from autosf.embedding.training import train
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
-from autosf.evaluation.ranking import rank
+from autosf.evaluation.sampled_ranking import rank_among
 from autosf.search.record import Record
 
 if TYPE_CHECKING:
@@ -38,11 +38,14 @@ class Outside:
     """What a trial needs of the world: a clock in seconds, an ear for each epoch, one for what is odd.
 
     `heard` answers whether the trial is to go on; one that is not saves its state and raises `Stopped`.
+    `saved` is told of every checkpoint that is written.
     """
 
     clock: Callable[[], float]
     heard: Callable[[Epoch], bool] = lambda _: True
     note: Callable[[str], None] = lambda _: None
+    saved: Callable[[Path], None] = lambda _: None
+    device: str = "cpu"
 
 
 class Stopped(Exception):  # noqa: N818 - no error, but a way out
@@ -69,20 +72,17 @@ def trained_state(
 ) -> tuple[State, str]:
     """The state at the trial's end and why it ended; saved on the way, so that a kill costs little."""
     settings = replace(task.settings, epochs=task.trial.epochs)
-    last_saved = outside.clock()
+    pace = Pace(task.save_seconds, outside.clock)
 
     def validate(model: Model) -> float:
-        return summarise(rank(model, seen.graph.valid, seen.known)).mrr
+        candidates = task.settings.validation_candidates
+        return summarise(rank_among(model, seen.graph.valid, seen.known, candidates)).mrr
 
     def watch(state: State) -> None:
-        nonlocal last_saved
         goes_on = outside.heard(state.curve[-1])
         last = task.keep and is_over(state, task)
-        if state.epochs > longest and (
-            last or not goes_on or outside.clock() - last_saved > task.save_seconds
-        ):
-            save_state(task, state, outside.note)
-            last_saved = outside.clock()
+        if state.epochs > longest and (last or not goes_on or pace.is_due()):
+            pace.write(lambda: save_state(task, state, outside))
         if not goes_on and not is_over(state, task):
             raise Stopped
 
@@ -92,6 +92,7 @@ def trained_state(
         settings,
         seed=task.trial.seed,
         clock=outside.clock,
+        device=outside.device,
         validate=validate,
         watch=watch,
         state=state,
@@ -126,7 +127,7 @@ def ends_on_a_validation(task: Task) -> bool:
     return task.trial.epochs % task.settings.validate_every == 0
 
 
-def save_state(task: Task, state: State, note: Callable[[str], None]) -> None:
+def save_state(task: Task, state: State, outside: Outside) -> None:
     """Write the checkpoint if others may go on from it; without one a trial is slower, not wrong."""
     if not can_be_continued(task) or (state.epochs == task.trial.epochs and not ends_on_a_validation(task)):
         return
@@ -135,10 +136,11 @@ def save_state(task: Task, state: State, note: Callable[[str], None]) -> None:
     try:
         save_checkpoint(beside, state, {**who(task), "checksum": checksum(state)})
         beside.replace(path)
+        outside.saved(path)
     except (OSError, SafetensorError) as error:
         for left in path.parent.glob(f"{beside.name}*"):
             left.unlink(missing_ok=True)
-        note(f"no checkpoint: {error}")
+        outside.note(f"no checkpoint: {error}")
 
 
 def saved_state(task: Task, note: Callable[[str], None]) -> State | None:
@@ -175,5 +177,5 @@ def checksum(state: State) -> int:
     """CRC-32 of all tensors: a safetensors file with changed bytes looks whole."""
     total = 0
     for _, tensor in sorted(tensors(state).items()):
-        total = zlib.crc32(np.ascontiguousarray(tensor.numpy()).data, total)
+        total = zlib.crc32(np.ascontiguousarray(tensor.cpu().numpy()).data, total)
     return total

@@ -74,6 +74,23 @@ class Ears:
     tick: Callable[[], None] = lambda: None
 
 
+def longest_silence(crew: Crew, slowest: float | None) -> float:
+    """Seconds without an epoch's end that are no hang yet, given the slowest end so far."""
+    if slowest is None:
+        return crew.hang_seconds * FIRST_EPOCH
+    return max(crew.hang_seconds, slowest * SLOW_EPOCHS)
+
+
+def may_try_again(task: Task, why: str, tried: Counter[Task], crew: Crew, ears: Ears) -> bool:
+    """Tell of a failed attempt; whether another may follow. If not, the trial has failed: that is told, too."""
+    ears.failed(task.trial, why)
+    tried[task] += 1
+    if tried[task] < crew.attempts:
+        return True
+    ears.finished(task, Record(task.trial, 0.0, 0, failure=why), tried.pop(task))
+    return False
+
+
 class Workers:
     """Owns the worker processes of a run; leaving its block ends them all, saving what is under way."""
 
@@ -95,16 +112,26 @@ class Workers:
     ) -> None:
         self.close()
 
-    def run(self, tasks: Sequence[Task]) -> None:
-        """Run all tasks, begun in their order; each is told of the moment it is finished."""
+    def slots(self) -> int:
+        """How many tasks are run at once."""
+        return self._crew.workers
+
+    def open_tasks(self) -> int:
+        """How many tasks are not finished."""
+        return len(self._waiting) + sum(worker.task is not None for worker in self._staff.values())
+
+    def add(self, tasks: Sequence[Task]) -> None:
+        """Take on more tasks, to be begun in their order."""
         self._waiting.extend(tasks)
         self._last_poll = self._clock()
-        while self._waiting or any(worker.task for worker in self._staff.values()):
-            self._ears.tick()
-            self._hire()
-            self._hand_out()
-            heard = self._listen()
-            self._replace_silent(heard)
+
+    def turn(self) -> None:
+        """Let a moment pass: tasks are begun, and whatever is heard is told, a finished one at once."""
+        self._ears.tick()
+        self._hire()
+        self._hand_out()
+        heard = self._listen()
+        self._replace_silent(heard)
 
     def close(self) -> None:
         """End all workers for good."""
@@ -139,9 +166,7 @@ class Workers:
 
     def _hire(self) -> None:
         """Fill the slots that work is waiting for."""
-        wanted = min(
-            self._crew.workers, len(self._waiting) + sum(w.task is not None for w in self._staff.values())
-        )
+        wanted = min(self._crew.workers, self.open_tasks())
         for slot in range(self._crew.workers):
             if len(self._staff) < wanted and slot not in self._staff:
                 log = self._place.logs / f"worker-{slot}.log"
@@ -209,9 +234,7 @@ class Workers:
         """How long the worker may say nothing: an idle one for ever, one that starts for long."""
         if worker.ready and worker.task is None:
             return float("inf")
-        if not worker.ready or self._slowest is None:
-            return self._crew.hang_seconds * FIRST_EPOCH
-        return max(self._crew.hang_seconds, self._slowest * SLOW_EPOCHS)
+        return longest_silence(self._crew, self._slowest if worker.ready else None)
 
     def _lose(self, worker: WorkerProcess, why: str) -> None:
         """Go on without a worker that has ended: its trial is another's now."""
@@ -224,13 +247,8 @@ class Workers:
 
     def _try_again(self, task: Task, why: str) -> None:
         """Next in line once more, or failed for good."""
-        self._ears.failed(task.trial, why)
-        self._tried[task] += 1
-        if self._tried[task] < self._crew.attempts:
+        if may_try_again(task, why, self._tried, self._crew, self._ears):
             self._waiting.appendleft(task)
-        else:
-            attempts = self._tried.pop(task)
-            self._ears.finished(task, Record(task.trial, 0.0, 0, failure=why), attempts)
 
     def _dismiss(self, worker: WorkerProcess, seconds: float) -> int:
         """End a worker, at once or letting it end by itself for so long, and forget it; its exit code."""

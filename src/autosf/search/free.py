@@ -26,17 +26,19 @@ from autosf.algebra.space import five_f4
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, ZOO
 from autosf.search.fidelity import estimates, full_runs, highest_rungs, screening_rung, seed_variance
-from autosf.search.moves import neighbour
+from autosf.search.moves import anywhere, neighbour
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Trial
 from autosf.search.surrogate import fit_surrogate
 from autosf.search.verdict import SEEDS_APART, fresh_seeds, is_human_designed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
     from autosf.algebra.structure import Structure
+    from autosf.search.moves import Within
     from autosf.search.record import Record, Strategy
     from autosf.search.settings import SearchSettings
     from autosf.search.surrogate import Surrogate
@@ -70,8 +72,11 @@ class View:
         return self.ranking[0]
 
 
-def free(settings: SearchSettings) -> Strategy:
-    """Rounds until the trials, the time or the hope is used up; then the finals."""
+def free(settings: SearchSettings, within: Within = anywhere) -> Strategy:
+    """Rounds until the trials, the time or the hope is used up; then the finals.
+
+    Only classes that lie `within` a part of the space are tried, beside the known good ones.
+    """
     past: list[Record] = []
     reason = ""
     hopeless = 0
@@ -81,7 +86,9 @@ def free(settings: SearchSettings) -> Strategy:
             past += yield trials
             view = seen(past, settings)
             rng = Random(f"{settings.seed} {len(past)}")  # noqa: S311 - reproducible, not secret
-            chosen, chance = candidates(view, settings, rng)
+            epochs = screening_rung(past, settings.epochs, settings.grain)
+            wanted = max(2, round(settings.chosen * SCREENED * settings.epochs / epochs))
+            chosen, chance = candidates(view, settings, rng, epochs=epochs, wanted=wanted, within=within)
             hopeless = hopeless + 1 if chosen and chance < IMPROBABLE else 0
             trials = [*promotions(view, settings), *repeats(view, settings), *chosen]
             reason = ended(past, trials, hopeless, settings)
@@ -114,20 +121,31 @@ def seen(past: Sequence[Record], settings: SearchSettings) -> View:
     return View(past, surrogate, full, tuple(ranking), by_structure)
 
 
-def candidates(view: View, settings: SearchSettings, rng: Random) -> tuple[list[Trial], float]:
-    """New structures to be screened, and the probability that one of them beats the leader."""
-    tried = {record.trial.structure for record in view.past}
-    epochs = screening_rung(view.past, settings.epochs, settings.grain)
-    wanted = max(2, round(settings.chosen * SCREENED * settings.epochs / epochs))
+def candidates(
+    view: View,
+    settings: SearchSettings,
+    rng: Random,
+    *,
+    epochs: int,
+    wanted: int,
+    judged: int = 0,
+    pending: AbstractSet[Structure] = frozenset(),
+    within: Within = anywhere,
+) -> tuple[list[Trial], float]:
+    """New structures to be screened, and the probability that one of them beats the leader.
+
+    They are none of the pending ones. Where more are to be judged than are wanted, the probability is of those.
+    """
+    tried = {record.trial.structure for record in view.past} | pending
     if settings.trials is not None:
         wanted = min(wanted, settings.trials - len(tried))
-    pool = neighbours(parents(view, settings, rng), tried, settings.candidates, rng)
+    pool = neighbours(parents(view, settings, rng), tried, max(settings.candidates, 2 * wanted), rng, within)
     if wanted <= 0 or not pool:
         return [], 0.0
     draws = posterior_draws(view, pool, rng)
-    chosen = thompson(draws[:, 1:], wanted)
+    chosen = thompson(draws[:, 1:], max(wanted, judged))
     gains = draws[:, [place + 1 for place in chosen]].max(1) - draws[:, 0]
-    trials = [Trial(pool[place], epochs, settings.seed * SEEDS_APART) for place in chosen]
+    trials = [Trial(pool[place], epochs, settings.seed * SEEDS_APART) for place in chosen[:wanted]]
     return trials, float((gains > TOLERANCE).mean())
 
 
@@ -138,13 +156,18 @@ def parents(view: View, settings: SearchSettings, rng: Random) -> list[Structure
 
 
 def neighbours(
-    sources: Sequence[Structure], tried: set[Structure], count: int, rng: Random
+    sources: Sequence[Structure],
+    tried: set[Structure],
+    count: int,
+    rng: Random,
+    within: Within = anywhere,
 ) -> list[Structure]:
     """So many classes around the sources that are new and satisfy C2, repeats counted up to sign."""
     found: dict[Structure, None] = {}
     for _ in range(FRUITLESS_DRAWS + count):
         form = canonical(neighbour(sources, rng), "extended")
-        if form not in tried and form not in found and satisfies_c2(form, up_to_sign=True):
+        is_new = form not in tried and form not in found
+        if is_new and satisfies_c2(form, up_to_sign=True) and within(form):
             found[form] = None
             if len(found) == count:
                 break

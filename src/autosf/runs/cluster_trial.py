@@ -1,0 +1,119 @@
+"""A trial as a Ray task, on whatever node it lands: a stream of the messages that a local worker would send.
+
+The graph comes from the object store without being copied, the state to go on from with the task. States go
+back as messages; the node's disk holds them only as long as it takes to write and read them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from autosf import __version__
+from autosf.runs.shared_graph import search_graph
+from autosf.runs.task import record_as_json, task_from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from autosf.embedding.state import Epoch
+    from autosf.runs.shared_graph import Stored
+
+    Tell = Callable[[Mapping[str, Any] | None], None]
+
+TELL_SECONDS = 0.5  # between two epochs that are told of: a thousand trials have one driver
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a trial trains with."""
+
+    threads: int
+    device: str
+
+
+def trial_messages(
+    asked: Mapping[str, Any], graph: Stored, state: bytes | None, means: Means
+) -> Iterator[Mapping[str, Any]]:
+    """Where the trial runs, then epochs, notes and states as they come, at last its record or its error.
+
+    It is trained by a thread: Ray's streams are generators, which cannot yield from within a training.
+    """
+    import ray
+
+    messages: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
+    node = ray.get_runtime_context().get_node_id()
+    yield {"began": os.getpid(), "node": node, "address": address_here(), "versions": versions()}
+    Thread(target=work, args=(asked, graph, state, means, messages.put), daemon=True).start()
+    while (message := messages.get()) is not None:
+        yield message
+
+
+def versions() -> dict[str, str]:
+    """What has to be the same on all nodes for the results to be: builds for other devices count as the same."""
+    return {"autosf": __version__, "torch": version("torch").partition("+")[0]}
+
+
+def address_here() -> str:
+    import ray
+
+    return str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
+
+
+def work(asked: Mapping[str, Any], graph: Stored, state: bytes | None, means: Means, tell: Tell) -> None:
+    """Run the trial and tell its record, or what went wrong with it; None is the last word."""
+    import torch
+
+    from autosf.runs.trial import Outside, run_trial
+
+    try:
+        torch.set_num_threads(means.threads)  # of this thread: Ray has set its own number for the process
+        with tempfile.TemporaryDirectory(prefix="autosf-") as folder:
+            checkpoint = Path(folder) / Path(asked["checkpoint"]).name
+            if state is not None:
+                checkpoint.write_bytes(state)
+            outside = Outside(
+                time.perf_counter,
+                heard=now_and_then(tell, lambda: checkpoint.unlink(missing_ok=True)),
+                note=lambda text: tell({"note": text}),
+                saved=lambda path: tell({"state": taken(path)}),
+                device=means.device,
+            )
+            task = replace(task_from_json(asked), checkpoint=str(checkpoint))
+            tell({"record": record_as_json(run_trial(task, search_graph(graph), outside))})
+    except Exception as error:  # whatever it is, the search goes on without this trial
+        tell({"error": f"{type(error).__name__}: {error}"[:500], "trace": traceback.format_exc()})
+    finally:
+        tell(None)
+
+
+def taken(path: Path) -> bytes:
+    """A file's bytes; the file is gone, so that a node that dies leaves none behind."""
+    content = path.read_bytes()
+    path.unlink()
+    return content
+
+
+def now_and_then(tell: Tell, begun: Callable[[], object]) -> Callable[[Epoch], bool]:
+    """An ear that passes on the first epoch, and then one in a while with the last validation before it."""
+    last_told = -TELL_SECONDS
+    valid_mrr: float | None = None
+
+    def heard(epoch: Epoch) -> bool:
+        nonlocal last_told, valid_mrr
+        begun()
+        valid_mrr = valid_mrr if epoch.valid_mrr is None else epoch.valid_mrr
+        if time.monotonic() - last_told >= TELL_SECONDS:
+            tell({"epoch": epoch.number, "loss": epoch.loss, "valid_mrr": valid_mrr})
+            last_told, valid_mrr = time.monotonic(), None
+        return True
+
+    return heard

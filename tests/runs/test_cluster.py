@@ -1,0 +1,145 @@
+"""A real cluster on this machine: whatever dies or joins, it comes to the rows of a search nobody touched."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from benchmarks.small_search import command_of, halving, run_search, small_run
+
+from autosf.algebra.structure import from_cells
+from autosf.app.cli import run as run_command
+from autosf.runs.cluster import Site
+from autosf.runs.run import open_run
+from autosf.runs.serving import Outer, Service, serve
+from autosf.runs.workers import Crew
+from autosf.search.record import Trial
+from run_rows import failures, has_rows, rows, rows_of_untouched, wait_until
+
+EPOCHS = 8  # of the first round
+ROOT = Path(__file__).parents[2]
+SMALL = ["--trials", "3", "--epochs", "4", "--dimension", "8", "--no-tune"]
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
+ray_may_warn = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head without CPUs and two nodes with one each; when they are gone, no process of theirs is left."""
+    from ray.cluster_utils import Cluster
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    started = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0})
+    for _ in range(2):
+        started.add_node(**NODE)
+    yield started
+    started.shutdown()
+    wait_until(lambda: not trials_at_work())
+
+
+def trials_at_work() -> list[int]:
+    """Processes on this machine that run a trial for a cluster."""
+    paths = Path("/proc").glob("[0-9]*/cmdline")
+    return [int(path.parent.name) for path in paths if b"ray::trial_messages" in command_of(path)]
+
+
+def served(folder: Path, strategy, address: str, **ears):
+    run = open_run(folder) if (folder / "run.json").exists() else small_run(folder)
+    service = Service(Crew(), keep=True, save_seconds=0.0, site=Site(address))
+    return serve(run, strategy, service, Outer(time.monotonic, time.time, **ears))
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory) -> dict:
+    return rows_of_untouched(tmp_path_factory.mktemp("untouched") / "run", EPOCHS)
+
+
+@pytest.mark.cluster
+@ray_may_warn
+def test_a_node_dies_and_another_joins_and_no_row_changes(tmp_path, cluster, expected):
+    folder, lost = tmp_path / "run", []
+
+    def progress(now):
+        if not lost and now.epoch > EPOCHS:
+            lost.append(now)
+            cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
+            cluster.add_node(**NODE)
+
+    records, reason = served(folder, halving(seeds=1, epochs=EPOCHS), cluster.address, progress=progress)
+    assert reason == "all rounds"
+    assert not any(record.failed for record in records)
+    assert rows(folder) == expected
+    (why,) = failures(folder)
+    assert why.startswith("node ")
+    assert why.endswith("was lost")
+
+
+@pytest.mark.cluster
+@ray_may_warn
+def test_a_killed_driver_leaves_no_task_and_resuming_changes_no_row(tmp_path, cluster, expected):
+    folder = tmp_path / "run"
+    command = [sys.executable, "-m", "benchmarks.small_search", str(folder), "seeds=1", f"epochs={EPOCHS}"]
+    driver = subprocess.Popen([*command, f"cluster={cluster.address}"], cwd=ROOT)
+    wait_until(lambda: has_rows(folder, 3))
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    wait_until(lambda: not trials_at_work(), 20.0)
+    run_search(folder, workers=1, seeds=1, epochs=EPOCHS, site=Site(cluster.address))
+    assert rows(folder) == expected
+    assert list((folder / "checkpoints").iterdir()) == []
+
+
+@pytest.mark.cluster
+@ray_may_warn
+def test_an_exception_in_a_trial_on_a_cluster_is_told_by_its_message(tmp_path, cluster):
+    def strategy():
+        (record,) = yield [Trial(from_cells([1, *[0] * 35]), 4, 0)]
+        return record.failure
+
+    _, failure = served(tmp_path / "run", strategy(), cluster.address)
+    assert "multiple of the structure's 6 parts" in failure
+    assert len(failures(tmp_path / "run")) == 2
+    assert "Traceback" in (tmp_path / "run" / "logs" / "cluster.log").read_text()
+
+
+@pytest.mark.cluster
+@ray_may_warn
+def test_the_command_finds_the_same_on_a_cluster_as_with_workers(tmp_path, monkeypatch, capfd, cluster):
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["search", "umls", "--out", "here", *SMALL, "--workers", "1", "--json"]) == 0
+    here = json.loads(capfd.readouterr().out)
+    options = ["--cluster", cluster.address, "--cpus-per-trial", "0.5"]
+    assert run_command(["search", "umls", "--out", "there", *SMALL, *options, "--json"]) == 0
+    there = json.loads(capfd.readouterr().out)
+    assert there["leaderboard"] == here["leaderboard"]
+    assert there["best"] == here["best"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--cluster", "127.0.0.1:1"], "nobody answers there"),
+        (["--cluster", "ray://127.0.0.1:1"], "expected the head's address as host:port"),
+        (["--cluster", "local", "--gpus-per-trial", "1.5"], "expected a whole number, or a share below 1"),
+        (["--cpus-per-trial", "1"], "needs a --cluster"),
+    ],
+)
+def test_a_wrong_cluster_is_told_in_a_line_before_anything_is_made(
+    options, why, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["search", "umls", *options]) == 2
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1
+    assert why in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_extra_a_line_names_it(monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert run_command(["search", "umls", "--cluster", "local"]) == 2
+    assert 'pip install "autosf[ray]"' in capfd.readouterr().err
