@@ -15,6 +15,7 @@ TITLES = {
     "algebra": "The algebra: filter and features",
     "reading": "Graphs: reading, known answers, statistics",
     "ranking": "Ranking: filtered evaluation beside PyKEEN",
+    "schedule": "Search: simulated schedule for 1 to 1,000 workers, in rounds and without",
     "search_overhead": "Search: filter and predictor of a greedy step",
     "search_running": "Search: overhead, and what a second worker is worth",
     "time_to_quality": "Training: seconds to 99 % of the best validation MRR",

@@ -92,6 +92,14 @@ class Found:
     def ending(self) -> str | None:
         return self.outcome.ending
 
+    def report(self, out: Path | str | None = None) -> Path:
+        """Write what the search found as a page, `report.html` in its folder unless told otherwise; its path."""
+        from autosf.app.report import NAME, write_report
+
+        place = Path(out) if out is not None else self.path / NAME
+        write_report(open_run(self.path), place)
+        return place
+
     @property
     def model(self) -> AskableModel:
         """The winner's model, to be asked."""
@@ -111,6 +119,7 @@ def search(
     final_dimension: int | None = None,
     blocks: int = 6,
     threads: int | None = None,
+    asynchronous: bool = False,
     cluster: str | None = None,
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
@@ -140,6 +149,7 @@ def search(
         blocks=blocks,
         seed=seed,
         threads=threads or default_threads(read),
+        asynchronous=asynchronous,
         budget=seconds,
         hide_test=hide_test,
         final_dimension=final_dimension,

@@ -14,10 +14,11 @@ import torch
 from autosf import __version__
 from autosf.app.graphs import graph_of
 from autosf.app.tracking import epoch_log, tracked
-from autosf.embedding.checkpoints import identity, load_checkpoint, save_checkpoint
+from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint
 from autosf.embedding.epochs import changes_in_place
 from autosf.embedding.model_folder import save_model
 from autosf.embedding.presets import preset
+from autosf.embedding.storage import Storage
 from autosf.embedding.trained_model import TrainedModel
 from autosf.embedding.training import Trained, train
 from autosf.errors import UserError, quoted
@@ -53,10 +54,15 @@ class Job:
     source: str = ""  # how the user named the graph
     facts: Mapping[str, Any] = field(default_factory=dict)  # to be kept with the model besides its own
     blind: bool = False  # as in a search, test triples are not even left out of a ranking
+    on_disk: bool = False  # embeddings and running sums in files beside the model, for want of memory
 
     @property
     def checkpoint(self) -> Path:
         return self.out.with_name(self.out.name + ".checkpoint")
+
+    @property
+    def storage(self) -> Storage:
+        return Storage(self.out.with_name(self.out.name + ".scratch") if self.on_disk else None)
 
     @property
     def who(self) -> dict[str, Any]:
@@ -118,25 +124,25 @@ def is_small_step(graph: KnowledgeGraph, settings: TrainingSettings) -> bool:
 
 def run_training(job: Job, resume: bool, report: Callable[[State], None], command: str) -> dict[str, Any]:
     """Train, save the model folder and tell the result; an interrupted one leaves its checkpoint."""
-    started, last_saved = time.perf_counter(), time.monotonic()
+    started = time.perf_counter()
     state = starting_state(job, resume)
+    pace = Pace(CHECKPOINT_SECONDS, time.monotonic)
 
     def watch(state: State) -> None:
-        nonlocal last_saved
-        if time.monotonic() - last_saved > CHECKPOINT_SECONDS:
-            save_checkpoint(job.checkpoint, state, job.who)
-            last_saved = time.monotonic()
+        if pace.is_due():
+            pace.write(lambda: save_checkpoint(job.checkpoint, state, job.who, flush=True))
         report(state)
 
     graph = without_test(job.graph) if job.blind else job.graph
-    trained, result = trained_result(job, known_answers(graph), state, watch)
-    if trained.ending == "interrupted":
-        if not changes_in_place(
-            job.settings
-        ):  # else the state is half an epoch on: the last checkpoint counts
-            save_checkpoint(job.checkpoint, trained.state, job.who)
-        raise KeyboardInterrupt
-    save_model(job.out, labelled(job, trained, result, command))
+    try:
+        trained, result = trained_result(job, known_answers(graph), state, watch)
+        if trained.ending == "interrupted":
+            if not changes_in_place(job.settings):  # else it is half an epoch on: the last checkpoint counts
+                save_checkpoint(job.checkpoint, trained.state, job.who, flush=True)
+            raise KeyboardInterrupt
+        save_model(job.out, labelled(job, trained, result, command))
+    finally:
+        job.storage.discard()
     job.checkpoint.unlink(missing_ok=True)
     return {**result, "seconds": time.perf_counter() - started, "model": str(job.out)}
 
@@ -158,6 +164,7 @@ def trained_result(
         else None,
         watch=watch,
         state=state,
+        storage=job.storage,
     )
     if trained.ending == "diverged" and not trained.state.curve:
         raise UserError("training diverged in its first epoch: the loss is not finite; lower learning_rate")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from autosf.embedding.checkpoints import identity, load_checkpoint, save_checkpoint, tensors
+from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint, tensors
 from autosf.embedding.training import train
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
@@ -72,20 +72,16 @@ def trained_state(
 ) -> tuple[State, str]:
     """The state at the trial's end and why it ended; saved on the way, so that a kill costs little."""
     settings = replace(task.settings, epochs=task.trial.epochs)
-    last_saved = outside.clock()
+    pace = Pace(task.save_seconds, outside.clock)
 
     def validate(model: Model) -> float:
         return summarise(rank(model, seen.graph.valid, seen.known)).mrr
 
     def watch(state: State) -> None:
-        nonlocal last_saved
         goes_on = outside.heard(state.curve[-1])
         last = task.keep and is_over(state, task)
-        if state.epochs > longest and (
-            last or not goes_on or outside.clock() - last_saved > task.save_seconds
-        ):
-            save_state(task, state, outside)
-            last_saved = outside.clock()
+        if state.epochs > longest and (last or not goes_on or pace.is_due()):
+            pace.write(lambda: save_state(task, state, outside))
         if not goes_on and not is_over(state, task):
             raise Stopped
 

@@ -85,6 +85,10 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     "--hide-test", is_flag=True,
     help="Hide answers in the test split while validation is ranked, as most papers do. [default: not read]",
 )  # fmt: skip
+@click.option(
+    "--asynchronous", is_flag=True,
+    help="free without rounds: keeps any number of workers busy, but no two searches are alike.",
+)  # fmt: skip
 @with_cluster_options
 @device_option
 @track_option

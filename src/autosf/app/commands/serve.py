@@ -42,7 +42,7 @@ def serve(
     source: str | None,
     as_json: bool,
 ) -> None:
-    """Watch a search and explore its model in a browser.
+    """Show a search as it runs, or a model, in a browser.
 
     Under the same address is a JSON API; /api describes it. Only this machine can reach it, unless --host
     says otherwise: then every request needs a token. Ctrl-C ends it.

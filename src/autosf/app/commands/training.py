@@ -48,6 +48,9 @@ track_option = click.option(
     help="Where.",
 )
 @click.option("--threads", type=int, help="Threads of the CPU to use. [default: all, 1 for a small graph]")
+@click.option(
+    "--on-disk", is_flag=True, help="Keep embeddings in files beside the model: for graphs beyond memory."
+)
 @click.option("--resume", is_flag=True, help="Go on where an interrupted training stopped.")
 @track_option
 @json_option
@@ -60,6 +63,7 @@ def train(
     out: Path | None,
     device: str,
     threads: int | None,
+    on_disk: bool,
     resume: bool,
     track: tuple[str, ...],
     as_json: bool,
@@ -85,7 +89,7 @@ def train(
     folder = out or default_folder(read.name, structure)
     if threads or is_small_step(read, chosen):
         torch.set_num_threads(threads or 1)
-    job = Job(read, wanted, chosen, seed, device_of(device), folder, graph)
+    job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
     if not resume:
         announce(job)
     described = {"graph": read.name, "structure": wanted, "seed": seed, **chosen.as_dict()}

@@ -9,7 +9,7 @@ from autosf import __version__
 from autosf.algebra.invariance import canonical
 from autosf.app.report.comparison import Comparison, Ground, compared, ranking_seconds
 from autosf.app.report.opponent import kept_model, opponent_of
-from autosf.app.report.portrait import Portrait, human_designed, portrait
+from autosf.app.report.portrait import Portrait, human_designed, portrait, spoken
 from autosf.app.report.search_story import (
     LearningCurve,
     Prediction,
@@ -213,7 +213,7 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
     best = result["best"]
     if best is None:
         return ("No trial is finished yet.",)
-    name = f"The winner is {title_of(best)}" if best["names"] else "The winner has no name yet"
+    name = f"The winner is {spoken(title_of(best))}" if best["names"] else "The winner has no name yet"
     so_far = "" if outcome.state == "ended" else ", so far"
     lines = [f"{name}{so_far}: validation MRR {measured(best)}."]
     if best["beats_runner_up"] is not None:
