@@ -75,6 +75,16 @@ def test_evaluate_has_the_keys_programs_rely_on_and_the_numbers_of_ranking(folde
     assert found["mrr_interval"][0] <= found["mrr"] <= found["mrr_interval"][1]
 
 
+def test_evaluate_says_when_ranks_are_estimates(folder, trained):
+    found, exact = result(evaluate, folder, "--candidates", 6), result(evaluate, folder)
+    assert (found["sampled"], found["candidates"]) == (True, 6)
+    assert (exact["sampled"], exact["candidates"]) == (False, len(trained.entities))
+    assert found["mrr"] != exact["mrr"]
+    assert result(evaluate, folder, "--candidates", 10**9) == exact
+    assert "ranks estimated from 6 candidates" in text(evaluate, folder, "--candidates", 6)
+    assert "estimated" not in text(evaluate, folder)
+
+
 @pytest.mark.parametrize("by", ["relation", "pattern", "side", "category"])
 def test_evaluate_by_groups(folder, by):
     found = result(evaluate, folder, "--by", by, "--split", "valid")

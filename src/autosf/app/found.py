@@ -15,6 +15,7 @@ from autosf.app.duration import seconds_in
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
 from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
+from autosf.app.search_sample import searched_entities
 from autosf.app.searching import (
     PATIENCE,
     TUNING_SHARE,
@@ -120,6 +121,7 @@ def search(
     blocks: int = 6,
     threads: int | None = None,
     asynchronous: bool = False,
+    sample: int | None = None,
     cluster: str | None = None,
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
@@ -134,7 +136,8 @@ def search(
     such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. Settings are
     those of `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to
     tuning, unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
-    validation is ranked, as most papers do. `track` names who else is told of every trial:
+    validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
+    connected part of it, and the winner is trained on all. `track` names who else is told of every trial:
     "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
@@ -143,13 +146,16 @@ def search(
     tunes = is_to_be_tuned(read, bool(settings) or not tune)
     request = Request(
         source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
-        settings=preset(read.name).changed({"patience": PATIENCE, **settings}),
+        settings=preset(read.name, searched_entities(read, sample)).changed(
+            {"patience": PATIENCE, **settings}
+        ),
         strategy=strategy,
         trials=trials or default_trials(strategy, seconds),
         blocks=blocks,
         seed=seed,
-        threads=threads or default_threads(read),
+        threads=threads or default_threads(read, sample),
         asynchronous=asynchronous,
+        sample=sample,
         budget=seconds,
         hide_test=hide_test,
         final_dimension=final_dimension,

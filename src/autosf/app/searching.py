@@ -18,6 +18,7 @@ from autosf.algebra.zoo import named
 from autosf.app.graphs import graph_of
 from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
+from autosf.app.search_sample import final_settings, searched_entities, searched_part
 from autosf.app.training import Job, is_small_step, run_training
 from autosf.app.tuning import TuningJob, run_tuning
 from autosf.app.whole_file import write_whole
@@ -82,6 +83,8 @@ class Request:
     asynchronous: bool = False
     budget: float | None = None  # seconds, tuning and the last training included
     final_dimension: int | None = None
+    sample: int | None = None  # entities to search on; the winner is trained on all
+    sample_by: str = "walk"
     tuning_share: float = 0.0  # of the budget; 0 where settings are given
     command: str = ""
 
@@ -104,9 +107,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def default_threads(graph: KnowledgeGraph) -> int:
+def default_threads(graph: KnowledgeGraph, sample: int | None = None) -> int:
     """One thread for each of many workers, which is faster; all for the one worker of a large graph."""
-    return cores() if len(graph.entities) > LARGE else 1
+    return cores() if searched_entities(graph, sample) > LARGE else 1
 
 
 def default_trials(strategy: str, budget: float | None) -> int | None:
@@ -157,14 +160,16 @@ def begun(
     tuning: Callable[[TuningProgress], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Run:
-    """The new run, with settings that were tuned first where nobody gave any."""
+    """The new run, with settings that were tuned first where nobody gave any; on a sample where one is wanted."""
     refuse_used(folder)
     refuse_unsearchable(graph, request)
+    graph, sample = searched_part(graph, request.sample, request.sample_by, request.seed, say)
     settings, tuned = request.settings, None
     if request.tuning_share:
         settings, tuned = tuned_settings(graph, request, folder, tuning, say)
     settings = often_validated(settings)
     beside = {"budget": request.budget, "final_dimension": request.final_dimension, "tuning": tuned}
+    beside["sample"] = sample
     plan = Plan(
         settings=settings,
         search=asdict(request.searched(settings)) | beside,
@@ -263,6 +268,8 @@ def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> Knowle
         graph = graph_of(run.plan.source) if run.plan.source else None
     except UserError as error:
         say(f"going on without the graph's source, so that the model will know no test triples ({error})")
+        if run.plan.search.get("sample"):
+            say("the winner is trained on the sample, as the whole graph is gone")
         graph = None
     if graph is None:
         return labelled_graph(run.graph_folder, run.labels)
@@ -323,7 +330,8 @@ def final_model(
         )
     if best is None:
         raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
-    facts = {"search": {"strategy": run.plan.search["strategy"], "best": best_as_json(best)}}
+    search = {"strategy": run.plan.search["strategy"], "sample": run.plan.search.get("sample")}
+    facts = {"search": {**search, "best": best_as_json(best)}}
     train_in_run(run, model_job(run, graph, best.structure, run.model, device, facts), report)
 
 
@@ -332,10 +340,13 @@ def model_job(
 ) -> Job:
     """The training of a structure as a run trains its winner."""
     wanted = run.plan.search["final_dimension"] or run.plan.settings.dimension
+    settings = replace(run.plan.settings, dimension=wanted)
+    if run.plan.search.get("sample"):
+        settings = final_settings(settings, len(graph.entities))
     return Job(
         graph=graph,
         structure=structure,
-        settings=replace(run.plan.settings, dimension=wanted),
+        settings=settings,
         seed=run.plan.seed,
         device=device,
         out=out,

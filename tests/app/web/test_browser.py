@@ -92,7 +92,9 @@ def assert_sound(page, width: int) -> None:
     assert "broken" not in page.title()
     assert page.faults == []
     found = Axe().run(page).response["violations"]
-    told = [(one["id"], one["nodes"][0]["target"]) for one in found if one["impact"] in ("serious", "critical")]
+    told = [
+        (one["id"], one["nodes"][0]["target"]) for one in found if one["impact"] in ("serious", "critical")
+    ]
     assert told == []
 
 
@@ -136,7 +138,8 @@ def test_hostile_labels_stay_text_wherever_they_show(opened, address):
     page = opened(address + "explore")
     headings = page.locator("h1").count()
     for number, label in enumerate(NASTY):
-        page.goto(f"{address}explore?" + query(entity=f"{label} {number}", relation=f"{label} relation", side="head"))
+        asked = query(entity=f"{label} {number}", relation=f"{label} relation", side="head")
+        page.goto(f"{address}explore?{asked}")
         page.locator("#answers tr").first.wait_for()
         assert page.locator("#question").text_content() == f"?  {label} relation  {label} {number}"
         assert page.locator("#entity").input_value() == f"{label} {number}"
@@ -196,7 +199,18 @@ def test_a_misspelt_entity_is_offered_the_nearest(opened, address):
 def test_the_live_view_follows_a_search_through_a_kill_and_its_resumption(opened, tmp_path):
     made = patterned_graph(symmetric=1, general=1, entities=24, triples=40, valid=0.1, test=0.1)
     graph, folder = write_graph(made, tmp_path / "rules"), tmp_path / "run"
-    slow = ["--epochs", 300, "--dimension", 8, "--set", "validate_every=50", "--strategy", "paper", "--workers", 1]
+    slow = [
+        "--epochs",
+        300,
+        "--dimension",
+        8,
+        "--set",
+        "validate_every=50",
+        "--strategy",
+        "paper",
+        "--workers",
+        1,
+    ]
     search = started("search", graph, "--out", folder, *slow, stderr=subprocess.DEVNULL)
     try:
         waited(lambda: (folder / "run.json").exists())
@@ -242,7 +256,11 @@ def test_pictures_for_the_docs(opened, tmp_path):
     waited(lambda: (folder / "run.json").exists())
     with serving(folder) as url:
         pages = {}
-        for name, width, scheme in (("light", 1100, "light"), ("dark", 1100, "dark"), ("phone", 390, "light")):
+        for name, width, scheme in (
+            ("light", 1100, "light"),
+            ("dark", 1100, "dark"),
+            ("phone", 390, "light"),
+        ):
             pages[name] = opened(url + "live", width, scheme)
         for name, page in pages.items():
             page.locator("#leaderboard tbody tr").nth(12).wait_for(timeout=10 * PATIENCE)

@@ -79,6 +79,14 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     "--blocks", default=6, show_default=True, help="paper: the most; random, tpe: the only number; free: any."
 )
 @click.option("--final-dimension", type=int, help="Of the winner's model. [default: as in the search]")
+@click.option(
+    "--sample", type=click.IntRange(2),
+    help="Search on a connected part with so many entities; the winner is trained on all.",
+)  # fmt: skip
+@click.option(
+    "--sample-by", type=click.Choice(["walk", "core"]), default="walk", show_default=True,
+    help="Entities that random walks meet, near the graph's mix of relations; or its densest core.",
+)  # fmt: skip
 @click.option("--no-tune", is_flag=True, help="Use the defaults for a graph without a preset.")
 @click.option("--tune-share", type=float, help="Of the budget, for tuning such a graph. [default: 0.2]")
 @click.option(
@@ -143,9 +151,11 @@ def requested(
     tune_share: float | None,
     threads: int | None,
     trials: int | None,
+    sample: int | None,
     **wish: Any,
 ) -> Request:
     """What the options ask for."""
+    from autosf.app.search_sample import searched_entities
     from autosf.app.searching import (
         PATIENCE,
         TUNING_SHARE,
@@ -158,14 +168,16 @@ def requested(
     from autosf.app.training import gathered_settings
 
     given = {"dimension": dimension, "epochs": epochs}
-    chosen = gathered_settings(graph.name, settings, (f"patience={PATIENCE}", *pairs), given)
+    entities = searched_entities(graph, sample)
+    chosen = gathered_settings(graph.name, settings, (f"patience={PATIENCE}", *pairs), given, entities)
     told = bool(no_tune or settings or pairs or dimension or epochs)
     share = TUNING_SHARE if tune_share is None else tune_share
     return Request(
         source=named_again(source),
         settings=chosen,
         trials=trials or default_trials(wish["strategy"], budget),
-        threads=default_threads(graph) if threads is None else threads,
+        threads=default_threads(graph, sample) if threads is None else threads,
+        sample=sample,
         budget=budget,
         tuning_share=share if is_to_be_tuned(graph, told) else 0.0,
         command="autosf " + shlex.join(sys.argv[1:]),
@@ -248,7 +260,7 @@ def begun_in_sight(graph: KnowledgeGraph, request: Request, folder: Path) -> Run
     from autosf.runs.ranges import tuning_ranges
 
     if not request.tuning_share:
-        return begun(graph, request, folder)
+        return begun(graph, request, folder, say=say)
     refuse_unsearchable(graph, request)
     budget = request.budget and request.budget * request.tuning_share
     tuned = tuple(tuning_ranges(request.settings, {}))

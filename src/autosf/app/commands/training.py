@@ -85,7 +85,7 @@ def train(
     read = graph_of(graph)
     for warning in read.warnings:
         say(warning)
-    chosen = gathered_settings(read.name, settings, pairs, given)
+    chosen = gathered_settings(read.name, settings, pairs, given, len(read.entities))
     folder = out or default_folder(read.name, structure)
     if threads or is_small_step(read, chosen):
         torch.set_num_threads(threads or 1)
@@ -125,7 +125,11 @@ def told(result: dict[str, Any]) -> str:
     from autosf.app.duration import span_in_words
 
     valid = result["valid"]
-    quality = f"validation MRR {valid['mrr']:.4f}, hits@10 {valid['hits_at_10']:.4f}; " if valid else ""
+    among = result["valid_candidates"]
+    estimated = f" (estimated from {among:,} candidates)" if among else ""
+    quality = (
+        f"validation MRR {valid['mrr']:.4f}, hits@10 {valid['hits_at_10']:.4f}{estimated}; " if valid else ""
+    )
     ending = {"no better": ", as it no longer improved", "diverged": ", as the loss was no longer finite"}
     ask = f"autosf predict {shlex.quote(result['model'])} --head ... --relation ..."
     spent = span_in_words(result["train_seconds"])
