@@ -17,6 +17,7 @@ TITLES = {
     "ranking": "Ranking: filtered evaluation beside PyKEEN",
     "schedule": "Search: simulated schedule for 1 to 1,000 workers, in rounds and without",
     "search_overhead": "Search: filter and predictor of a greedy step",
+    "serving": "Serving: what 16 users wait for answers",
     "search_running": "Search: overhead, and what a second worker is worth",
     "time_to_quality": "Training: seconds to 99 % of the best validation MRR",
     "training": "Training: an epoch of ComplEx beside a plain reference",
