@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test check format bench torture results lock clean
+.PHONY: help setup demo test check format bench torture docs results lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -41,15 +41,18 @@ bench: $(READY)  ## speed beside a plain version, as ratios measured in one run 
 torture: $(READY)  ## kill searches 50 times at random moments and compare what they come to (five minutes)
 	@$(BIN)/python -m benchmarks.torture
 
+docs: $(READY)  ## build the site into build/site, any warning an error
+	@$(BIN)/zensical build --strict
+
 results: $(READY)  ## rebuild the tables of docs/results from their records
 	@$(BIN)/python -m benchmarks.results
 
 lock:  ## pin the newest versions the ranges admit
 	@rm -rf .venv-lock && "$(PYTHON)" -m venv .venv-lock
 	@.venv-lock/bin/python -m pip install --quiet "$$(grep '^torch==' requirements.lock)"
-	@.venv-lock/bin/python -m pip install --quiet ".[web,ray,pykeen,rdf,dev]"
+	@.venv-lock/bin/python -m pip install --quiet ".[web,ray,pykeen,rdf,mlflow,tensorboard,dev]"
 	@(sed -n '/^#/p' requirements.lock; .venv-lock/bin/python -m pip freeze --exclude autosf --exclude pip | sed -E 's/(==[^+]+)\+.*/\1/') > requirements.lock.new
 	@mv requirements.lock.new requirements.lock && rm -rf .venv-lock
 
 clean:  ## remove what the other targets made
-	rm -rf .venv .venv-lock build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-lock .cache build dist .pytest_cache .mypy_cache .ruff_cache

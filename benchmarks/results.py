@@ -15,7 +15,9 @@ TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def records(name: str) -> list[dict[str, Any]]:
     path = RESULTS / "records" / f"{name}.jsonl"
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    )
 
 
 def training_table() -> str:
@@ -85,7 +87,48 @@ def search_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-TABLES = {"training": training_table, "search": search_table}
+def newest(kind: str, *keys: str) -> list[dict[str, Any]]:
+    """The last line of that kind for each value of the keys, in the order of the keys."""
+    lines = [line for line in records("tabular") if line["kind"] == kind]
+    return [line for _, line in sorted({tuple(line[key] for key in keys): line for line in lines}.items())]
+
+
+def regret_table() -> str:
+    """Median regret of each strategy at shares of the epochs of the paper's search."""
+    lines = newest("replay", "graph", "strategy")
+    if not lines:
+        return "No replay is on record yet.\n"
+    shares = " | ".join(f"{share:.0%}" for share in lines[0]["shares"])
+    rows = [
+        f"| graph | strategy | seeds | {shares} | its own epochs |",
+        "| --- | --- | ---: |" + " ---: |" * (len(lines[0]["shares"]) + 1),
+    ]
+    for line in lines:
+        regrets = " | ".join(f"{regret:.4f}" for regret in line["median_regret"])
+        rows.append(
+            f"| {line['graph']} ({line['structures']} structures) | {line['strategy']} | {line['seeds']}"
+            f" | {regrets} | {line['median_epochs']:.0f} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def predictor_table() -> str:
+    """Rank correlations of predictors and of short trainings."""
+    lines = newest("quality", "graph")
+    rows = ["| graph | what | rank correlation |", "| --- | --- | ---: |"]
+    for line in lines:
+        told = {f"{name}, {line['labels']} labels": value for name, value in line["predictors"].items()}
+        told |= {f"one training of {name}": value for name, value in line["fidelities"].items()}
+        rows += [f"| {line['graph']} | {name} | {value:.3f} |" for name, value in told.items()]
+    return "\n".join(rows) + "\n"
+
+
+TABLES = {
+    "training": training_table,
+    "search": search_table,
+    "regret": regret_table,
+    "predictors": predictor_table,
+}
 
 
 def rebuilt(text: str) -> str:

@@ -24,3 +24,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean "x" or "y"?` for the nearest known words, or an empty text."""
     nearest = get_close_matches(word.lower(), list(known), n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(quoted(name) for name in nearest)}?" if nearest else ""
+
+
+def lacks_extra(what: str, extra: str) -> UserError:
+    """What to raise where an optional package is missing: what needs it, and how to get it."""
+    return UserError(f'{what} needs the extra "{extra}": pip install "autosf[{extra}]"')

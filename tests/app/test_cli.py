@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 import autosf
 from autosf.app.cli import autosf as command_group
 from autosf.app.cli import run
+from autosf.app.command_table import JOBS, places
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], click.Command]]:
-    found = []
-    for name, command in group.commands.items():
+    found, context = [], click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             found += commands(command, (*path, name))
         else:
@@ -42,11 +44,38 @@ def test_version(capfd):
     assert called(capfd, "--version") == (0, f"autosf {autosf.__version__}\n", "")
 
 
-def test_help_is_a_screenful_and_the_default(capfd):
+def test_help_fits_a_screen_and_is_the_default(capfd):
     code, out, _ = called(capfd, "--help")
     assert code == 0
-    assert len(out.splitlines()) <= 40
+    assert len(out.splitlines()) <= 30
+    assert max(map(len, out.splitlines())) <= 80
+    assert "..." not in out.partition("\n")[2], "no sentence is cut"
     assert called(capfd)[1] == out
+
+
+def test_help_names_every_command_below_its_job(capfd):
+    _, out, _ = called(capfd, "--help")
+    listed = [
+        line[14:].split()[0] for line in out.splitlines() if line[14:15].isalpha() and line[13:14] == " "
+    ]
+    assert listed == list(places())
+    jobs = [line.split()[0] for line in out.splitlines() if line[2:].split()[:1] and line.split()[0] in JOBS]
+    assert jobs == list(JOBS)
+
+
+def test_help_loads_nothing_heavy():
+    program = "from autosf.app.cli import run; run(['--help']); import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "click" in loaded
+    assert not {"torch", "numpy", "polars", "rich", "optuna", "sklearn", "scipy", "plotly"} & set(loaded)
+
+
+def test_a_command_whose_module_is_not_there_is_not_listed(capfd, monkeypatch):
+    monkeypatch.setitem(JOBS, "Start", {**JOBS["Start"], "later": "autosf.app.commands.later:later"})
+    assert "later" not in places()
+    assert "later" not in called(capfd, "--help")[1]
+    assert 'unknown command "later"' in called(capfd, "later")[2]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +143,13 @@ def test_space_has_the_keys_programs_rely_on(capfd):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["shw"], "No such command 'shw'. Did you mean 'show'? (see: autosf --help)"),
+        (["shw"], 'unknown command "shw"; did you mean "show"? (see: autosf --help)'),
+        (["stats", "umls"], 'unknown command "stats"; did you mean "data stats"? (see: autosf --help)'),
+        (["zzz"], 'unknown command "zzz" (see: autosf --help)'),
+        (
+            ["search", "umls", "--bugdet", "1m"],
+            'unknown option "--bugdet"; did you mean "--budget"? (see: autosf search --help)',
+        ),
         (["show"], "Missing argument 'STRUCTURE'. (see: autosf show --help)"),
         (["show", "--jsn", "simple"], "--jsn"),
         (["show", "compex"], 'unknown structure "compex"; did you mean "complex"?'),

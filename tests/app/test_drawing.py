@@ -6,9 +6,8 @@ import pytest
 
 from autosf.algebra.structure import Structure
 from autosf.algebra.zoo import ZOO, named
-from autosf.app.drawing import as_svg, as_text, colour, formula
-
-SVG = "{http://www.w3.org/2000/svg}"
+from autosf.app.drawing import as_text, colour, formula
+from autosf.app.drawing_svg import structure_svg
 
 
 def test_text_shows_the_rows():
@@ -38,19 +37,23 @@ def test_formula_starts_without_a_plus():
 
 @pytest.mark.parametrize("known", ZOO, ids=lambda known: known.name)
 def test_svg_has_a_square_per_cell_and_a_label_per_term(known):
-    root = ElementTree.fromstring(as_svg(known.structure, known.title))
-    labels = [node.text for node in root.iter(f"{SVG}text")]
+    root = ElementTree.fromstring(structure_svg(known.structure, known.title))
+    labels = [node.text for node in root.iter("text")]
     minus = "\N{MINUS SIGN}"
     assert labels == [f"{minus if t.sign < 0 else ''}r{t.relation}" for t in known.structure.terms()]
-    squares = [node for node in root.iter(f"{SVG}rect") if node.get("stroke")]
-    assert len(squares) == 16
+    assert sum(node.get("class") == "cell" for node in root.iter("rect")) == 16
 
 
 def test_svg_escapes_its_title():
-    root = ElementTree.fromstring(as_svg(named("simple").structure, '<script>"&'))
-    assert root.find(f"{SVG}title").text == '<script>"&'
+    root = ElementTree.fromstring(structure_svg(named("simple").structure, '<script>"&'))
+    assert root.find("title").text == '<script>"&'
+    assert root.get("aria-label") == '<script>"&'
 
 
-def test_svg_hatches_minus():
-    assert as_svg(named("distmult").structure).count("url(#minus)") == 0
-    assert as_svg(named("complex").structure).count("url(#minus)") == 2
+def test_svg_tells_minus_from_plus_without_colour():
+    def kinds(name):
+        root = ElementTree.fromstring(structure_svg(named(name).structure))
+        return [node.get("class").split()[-1] for node in root.iter("rect") if node.get("class") != "cell"]
+
+    assert kinds("distmult") == ["plus"] * 4
+    assert sorted(kinds("complex")) == ["minus"] * 2 + ["plus"] * 6

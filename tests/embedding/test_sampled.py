@@ -82,9 +82,11 @@ def test_contrasted_losses_equal_autograd(kind, embeddings, triples):
     assert_same(found, loss / 6, entities, relations)
 
 
-def test_shared_softmax_equals_autograd(embeddings, triples):
+@pytest.mark.parametrize("scale", [1, 30])  # scores in the thousands, whose powers no float holds
+def test_shared_softmax_equals_autograd(embeddings, triples, scale):
     settings = TrainingSettings(loss="sampled-softmax", regulariser="none")
-    candidates = torch.tensor([0, 3, 5, int(triples[0, 2])])
+    embeddings = tuple(scale * rows for rows in embeddings)
+    candidates = torch.tensor([0, int(triples[0, 2]), 5, int(triples[0, 2])])
     found = shared_softmax_gradients(ANALOGY, *embeddings, both_sides(triples, 0, CPU), candidates, settings)
     entities, relations = (x.clone().requires_grad_() for x in embeddings)
     loss, weight = 0.0, log((N - 1) / 4)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from autosf.algebra.zoo import structure_from
 from autosf.embedding.model import Model
 from autosf.evaluation import ranking
-from autosf.evaluation.ranking import Ranks, rank, rank_plainly
+from autosf.evaluation.ranking import Ranks, rank, rank_plainly, rank_scores
 from autosf.graph.known_answers import KnownAnswers, head_answers, known_answers, tail_answers
 from autosf.graph.reading import read_graph
 from autosf.graph.registry import search_path
@@ -77,6 +77,26 @@ def test_scores_that_are_no_numbers_rank_as_minus_infinity(question, value, wher
     model, _, _ = question
     getattr(model, where)[0, 0] = value
     assert_equal(rank(*question), rank_plainly(*question))
+
+
+class ByScores:
+    """A model that tells scores only."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def tail_scores(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        return self.model.tail_query(heads, relations) @ self.model.entities.T
+
+    def head_scores(self, relations: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
+        return self.model.head_query(relations, tails) @ self.model.entities.T
+
+
+@given(questions(), st.integers(1, 40), st.sampled_from([0.0, torch.nan, torch.inf]))
+def test_a_model_of_any_kind_is_ranked_by_its_scores_as_one_by_its_vectors(question, batch, value):
+    model, triples, known = question
+    model.entities[0, 0] = value
+    assert_equal(rank_scores(ByScores(model), triples, known, batch=batch), rank_plainly(*question))
 
 
 def test_a_diverged_model_ranks_as_chance_does_not_as_perfect():

@@ -382,7 +382,7 @@ def test_literals_are_left_out_and_counted(tmp_path):
 def test_rdf_without_its_package_is_one_clear_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     (tmp_path / "all.nt").write_text("<http://a> <http://r> <http://b> .\n")
-    with pytest.raises(UserError, match=r'reading RDF needs one more package: pip install "autosf\[rdf\]"'):
+    with pytest.raises(UserError, match=r'reading RDF needs the extra "rdf": pip install "autosf\[rdf\]"'):
         read_graph(tmp_path / "all.nt")
 
 

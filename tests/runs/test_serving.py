@@ -248,3 +248,16 @@ def test_a_full_disk_is_told_in_a_line_and_the_run_resumes_when_there_is_room(sm
     assert enlarge() == 0
     assert ended(begun(folder, "workers=2")) == ""
     assert rows(folder) == expected
+
+
+def test_however_long_the_last_trials_may_take_the_first_ones_have_half_of_the_time(tmp_path):
+    def strategy():
+        for name in ("simple", "complex", "distmult"):
+            yield [Trial(named(name).structure, 2, 0)]
+        return "the end"
+
+    service = Service(Crew(1), budget=600.0, last_trials=1_000_000)
+    records, reason = serve(
+        small_run(tmp_path / "run"), strategy(), service, Outer(time.monotonic, time.time)
+    )
+    assert (len(records), reason) == (3, "the end")

@@ -45,6 +45,11 @@ class Structure:
     def __str__(self) -> str:
         return to_json(self)
 
+    def _repr_html_(self) -> str:
+        from autosf.algebra.notebook import grid
+
+        return grid(self)
+
     @property
     def parts(self) -> int:
         """K, the number of parts an embedding is cut into."""

@@ -1,4 +1,4 @@
-"""The command `autosf`: gathers the commands and turns every ending into an exit code.
+"""The command `autosf`: turns every ending of its commands into an exit code.
 
 0 done, 2 the user's mistake (one line, no traceback), 1 ours, 130 interrupted.
 """
@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
 
 from autosf import __version__
-from autosf.app.commands.data import data
-from autosf.app.commands.demo import demo
-from autosf.app.commands.models import classify, evaluate, export, predict
-from autosf.app.commands.search import leaderboard, resume, search
-from autosf.app.commands.structures import show, space, zoo
-from autosf.app.commands.training import train
-from autosf.app.commands.tune import tune
-from autosf.errors import UserError
+from autosf.app.command_table import Commands
+from autosf.errors import UserError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,36 +22,20 @@ if TYPE_CHECKING:
 
 @click.group(
     name="autosf",
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with: autosf demo. Every command has --help with an example, and --json for programs.",
+    epilog="Every command has --help with an example, and --json for programs.",
+    options_metavar="[--version] [--help]",
+    subcommand_metavar="COMMAND ...",
     no_args_is_help=False,
     invoke_without_command=True,
 )
 @click.version_option(__version__, "--version", message="autosf %(version)s")
 @click.pass_context
 def autosf(context: click.Context) -> None:
-    """Find the scoring function that suits a knowledge graph, train it, and ask it questions."""
+    """Find the scoring function of a knowledge graph, train it, ask it questions."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-for command in (
-    demo,
-    search,
-    resume,
-    leaderboard,
-    train,
-    tune,
-    evaluate,
-    classify,
-    predict,
-    export,
-    show,
-    space,
-    zoo,
-    data,
-):
-    autosf.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -74,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
         return refused(str(error))
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "autosf"
-        return refused(f"{error.format_message()} (see: {where} --help)")
+        return refused(f"{in_words(error)} (see: {where} --help)")
     except click.ClickException as error:
         return refused(error.format_message())
     except (click.Abort, KeyboardInterrupt):
@@ -83,6 +62,15 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader left, as in `autosf ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def in_words(error: click.UsageError) -> str:
+    """What is wrong with the words of a command; an unknown option with the nearest there is."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return error.format_message()
+    given, known = error.option_name, [name for one in error.ctx.command.params for name in one.opts]
+    nearest = get_close_matches(given.strip("-"), [name.strip("-") for name in known], n=1)
+    return f"unknown option {quoted(given)}" + (f'; did you mean "--{nearest[0]}"?' if nearest else "")
 
 
 def refused(message: str) -> int:

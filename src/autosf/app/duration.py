@@ -27,3 +27,14 @@ def time_in_words(seconds: float) -> str:
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def span_in_words(seconds: float) -> str:
+    """A length of time in its own unit, as people say it: 0.8 s, 45 s, 12 min, 3.5 h, 2.1 days."""
+    for unit, name in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 1.5 * unit:
+            amount = seconds / unit
+            return f"{amount:.0f} {name}" if amount >= 10 or name == "min" else f"{amount:.1f} {name}"
+    if seconds < 0.095:
+        return f"{1000 * seconds:.0f} ms"
+    return f"{seconds:.0f} s" if seconds >= 9.5 else f"{seconds:.1f} s"

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from autosf.algebra.notebook import beside, facts
 from autosf.app.cluster_site import site_of
 from autosf.app.duration import seconds_in
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
-from autosf.app.run_results import is_run, outcome_of, standing_as_json, zoo_names
+from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
+from autosf.app.search_sample import searched_entities
 from autosf.app.searching import (
     PATIENCE,
     TUNING_SHARE,
@@ -30,16 +32,22 @@ from autosf.app.searching import (
     refuse_unsearchable,
     served,
 )
+from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
 from autosf.embedding.presets import preset
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.run import open_run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autosf.app.run_results import Best, Outcome
     from autosf.runs.cluster import Site
     from autosf.runs.run import Run
     from autosf.search.record import Record
+
+
+SHOWN = 5  # of the leaderboard, in a notebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,14 @@ class Found:
 
     path: Path
     outcome: Outcome
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{place}. {called(row.structure)}", f"{row.valid_mrr:.4f}")
+            for place, row in enumerate(self.outcome.standings[:SHOWN], 1)
+        ]
+        title = f"{len(self.records)} trainings of {len(self.outcome.standings)} structures in {self.path}"
+        return beside(self.best._repr_html_(), facts(title, rows))
 
     @property
     def best(self) -> Best:
@@ -77,6 +93,14 @@ class Found:
     def ending(self) -> str | None:
         return self.outcome.ending
 
+    def report(self, out: Path | str | None = None) -> Path:
+        """Write what the search found as a page, `report.html` in its folder unless told otherwise; its path."""
+        from autosf.app.report import NAME, write_report
+
+        place = Path(out) if out is not None else self.path / NAME
+        write_report(open_run(self.path), place)
+        return place
+
     @property
     def model(self) -> AskableModel:
         """The winner's model, to be asked."""
@@ -97,10 +121,13 @@ def search(
     blocks: int = 6,
     threads: int | None = None,
     asynchronous: bool = False,
+    sample: int | None = None,
     cluster: str | None = None,
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
     tune: bool = True,
+    hide_test: bool = False,
+    track: Sequence[str] | str = (),
     **settings: Any,
 ) -> Found:
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
@@ -108,7 +135,10 @@ def search(
     The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
     such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. Settings are
     those of `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to
-    tuning, unless `tune` is false.
+    tuning, unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
+    validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
+    connected part of it, and the winner is trained on all. `track` names who else is told of every trial:
+    "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
@@ -116,20 +146,26 @@ def search(
     tunes = is_to_be_tuned(read, bool(settings) or not tune)
     request = Request(
         source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
-        settings=preset(read.name).changed({"patience": PATIENCE, **settings}),
+        settings=preset(read.name, searched_entities(read, sample)).changed(
+            {"patience": PATIENCE, **settings}
+        ),
         strategy=strategy,
         trials=trials or default_trials(strategy, seconds),
         blocks=blocks,
         seed=seed,
-        threads=threads or default_threads(read),
+        threads=threads or default_threads(read, sample),
         asynchronous=asynchronous,
+        sample=sample,
         budget=seconds,
+        hide_test=hide_test,
         final_dimension=final_dimension,
         tuning_share=TUNING_SHARE if tunes else 0.0,
     )
     refuse_unsearchable(read, request)  # before a folder is made for nothing
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="autosf-")) / "run"
-    return finished(begun(read, request, folder), read, workers, None, device_of(device), site)
+    described = {"graph": read.name, "strategy": strategy, "seed": seed}
+    with tracked(track, folder.name, described) as tracker:
+        return finished(begun(read, request, folder), read, workers, None, device_of(device), site, tracker)
 
 
 def resume(
@@ -161,9 +197,13 @@ def finished(
     budget: float | None,
     device: str,
     site: Site | None = None,
+    tracker: Tracker = NOBODY,
 ) -> Found:
     """The run with its strategy at its end and its winner trained."""
-    if not is_done(outcome_of(run), budget):
-        served(run, workers, budget, site=site)
-    final_model(run, graph, device)
-    return Found(run.folder, outcome_of(run))
+    before = outcome_of(run)
+    if not is_done(before, budget):
+        served(run, workers, budget, finished=trial_log(tracker, past=before.records), site=site)
+    final_model(run, graph, device, epoch_log(tracker, prefix="winner_"))
+    found = Found(run.folder, outcome_of(run))
+    tracker.words({"winner": found.best.structure, "ending": found.ending, **run.plan.settings.as_dict()})
+    return found

@@ -11,19 +11,28 @@ if TYPE_CHECKING:
 
 
 def graph_of(source: object, **options: Any) -> KnowledgeGraph:
-    """`read_graph` with names looked up in `$AUTOSF_DATA`, the cache and the packaged graphs."""
+    """`read_graph` with names looked up in `$AUTOSF_DATA`, the cache and the packaged graphs.
+
+    `pykeen:NAME` is a data set of PyKEEN's.
+    """
+    from autosf.app.interop.pykeen_data import is_of_pykeen, pykeen_graph
     from autosf.graph.reading import read_graph
     from autosf.graph.registry import search_path
 
+    if is_of_pykeen(source):
+        return pykeen_graph(str(source), **options)
     return read_graph(source, search_path=search_path(os.environ), **options)
 
 
 def graph_as_it_is(source: str, **options: Any) -> KnowledgeGraph:
     """As `graph_of`, but nothing is split: what comes without splits is train, a missing split is empty."""
+    from autosf.app.interop.pykeen_data import is_of_pykeen
     from autosf.graph.layouts import layout_of
     from autosf.graph.registry import locate, name_of, search_path
 
     path = Path(source)
+    if is_of_pykeen(source):
+        return graph_of(source, **options)
     if path.is_file():
         return graph_of(source, make_valid=0, make_test=0, **options)
     if not path.is_dir() and path.name == source:

@@ -77,6 +77,9 @@ class AskableModel:
     trained: TrainedModel
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
+    def _repr_html_(self) -> str:
+        return self.trained._repr_html_()
+
     @property
     def model(self) -> Model:
         return self.trained.model
@@ -128,15 +131,15 @@ class AskableModel:
         given = _two_roles(frame.columns)
         ids = [self._encoded(frame[role], role) for role in given]
         absent = next(role for role in ROLES if role not in given)
-        hidden = _hidden(self, absent, ids) if known == "hide" else None
-        answers = BEST[absent](self.model, *self._on_device(*ids), top, hidden)
+        hidden = hidden_answers(self, absent, ids) if known == "hide" else None
+        answers = self.best_of(absent, ids, top, hidden)
         vocabulary = self.trained.relations if absent == "relation" else self.trained.entities
         return pl.DataFrame(
             {
                 **{role: frame[role].gather(answers.query) for role in given},
                 "relation" if absent == "relation" else "entity": vocabulary.labels.gather(answers.candidate),
                 "score": answers.score,
-                "known": self._are_known(_filled(absent, ids, answers)),
+                "known": self.are_known(filled(absent, ids, answers)),
             }
         )
 
@@ -146,7 +149,7 @@ class AskableModel:
         With reciprocal relations the score is the mean of both directions.
         """
         labels, ids = self._triples(triples)
-        return labels.with_columns(score=self._scores(ids), known=self._are_known(ids))
+        return labels.with_columns(score=self.scores_of(ids), known=self.are_known(ids))
 
     def predict_proba(self, triples: object, seed: int = 0) -> pl.DataFrame:
         """The triples with probability, how likely each is true, and known.
@@ -155,8 +158,8 @@ class AskableModel:
         probability among triples of which half are true.
         """
         labels, ids = self._triples(triples)
-        probability = self._calibration(seed).probability(self._scores(ids), ids[:, 1])
-        return labels.with_columns(probability=pl.Series(probability), known=self._are_known(ids))
+        probability = self.calibration(seed).probability(self.scores_of(ids), ids[:, 1])
+        return labels.with_columns(probability=pl.Series(probability), known=self.are_known(ids))
 
     def neighbours(self, entity: str, top: int = 10) -> pl.DataFrame:
         """The entities with the most similar embeddings, by cosine: columns entity, similarity."""
@@ -206,7 +209,7 @@ class AskableModel:
         ids = np.stack([self._encoded(column, role) for role, column in columns.items()], axis=1)
         return pl.DataFrame(columns), ids
 
-    def _calibration(self, seed: int) -> Calibration:
+    def calibration(self, seed: int = 0) -> Calibration:
         """The curves from scores to probabilities; made when first needed."""
         from autosf.evaluation.calibration import calibrate
         from autosf.evaluation.corrupting import made_negatives
@@ -214,7 +217,7 @@ class AskableModel:
         if f"calibration {seed}" not in self._kept:
             graph, known = needed_graph(self.trained), self.known_answers()
             valid = made_negatives(graph, np.random.default_rng(seed), known).valid
-            scores, relations = self._scores(valid.triples), valid.triples[:, 1]
+            scores, relations = self.scores_of(valid.triples), valid.triples[:, 1]
             found = calibrate(scores, relations, valid.is_true, self.model.relation_count)
             self._kept[f"calibration {seed}"] = found
         kept: Calibration = self._kept[f"calibration {seed}"]
@@ -241,7 +244,14 @@ class AskableModel:
         else:
             raise UserError(f'pairs: expected "seen" or "all", found {quoted(pairs)}')
 
-    def _scores(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+    def best_of(
+        self, absent: str, ids: list[NDArray[np.int32]], top: int, hidden: Hidden | None = None
+    ) -> Best:
+        """The best answers of queries, given as ids of the two roles that are not absent."""
+        return BEST[absent](self.model, *self._on_device(*ids), top, hidden)
+
+    def scores_of(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The score of each triple, as `score` gives it. [n] of [n, 3]"""
         parts = [np.empty(0)]
         for start in range(0, len(ids), TRIPLES_AT_ONCE):
             with torch.no_grad():
@@ -254,7 +264,7 @@ class AskableModel:
         device = self.model.entities.device
         return [torch.from_numpy(column.astype(np.int64)).to(device) for column in columns]
 
-    def _are_known(self, ids: NDArray[np.int32]) -> pl.Series:
+    def are_known(self, ids: NDArray[np.int32]) -> pl.Series:
         """Whether each triple is in the graph; all null without a graph."""
         if self.graph is None:
             return pl.Series([None] * len(ids), dtype=pl.Boolean)
@@ -279,29 +289,29 @@ def needed_graph(trained: TrainedModel) -> KnowledgeGraph:
     return trained.graph
 
 
-def _hidden(asked: AskableModel, absent: str, ids: list[NDArray[np.int32]]) -> Hidden:
+def hidden_answers(asked: AskableModel, absent: str, ids: list[NDArray[np.int32]]) -> Hidden:
     """The known answers of queries."""
     known, (first, second) = asked.known_answers(), ids
     if absent == "tail":
         return Hidden(*known.tail_slices(first, second), known.tails.answers)
     if absent == "head":
         return Hidden(*known.head_slices(first, second), known.heads.answers)
-    return _hidden_relations(asked, heads=first, tails=second)
+    return hidden_relations(asked, heads=first, tails=second)
 
 
-def _hidden_relations(asked: AskableModel, *, heads: NDArray[np.int32], tails: NDArray[np.int32]) -> Hidden:
+def hidden_relations(asked: AskableModel, *, heads: NDArray[np.int32], tails: NDArray[np.int32]) -> Hidden:
     """The known relations between each pair of entities: each relation is tried, as nothing is sorted by pair."""
     relations = np.arange(asked.model.relation_count)
     kept = [np.empty(0, np.int32)]
     for head, tail in zip(heads, tails, strict=True):
         tried = [np.full_like(relations, head), relations, np.full_like(relations, tail)]
-        is_known = asked._are_known(np.stack(tried, axis=1).astype(np.int32))
+        is_known = asked.are_known(np.stack(tried, axis=1).astype(np.int32))
         kept.append(np.flatnonzero(is_known.to_numpy()).astype(np.int32))
     ends = np.cumsum([len(part) for part in kept], dtype=np.int64)
     return Hidden(starts=ends[:-1], ends=ends[1:], answers=np.concatenate(kept))
 
 
-def _filled(absent: str, ids: list[NDArray[np.int32]], answers: Best) -> NDArray[np.int32]:
+def filled(absent: str, ids: list[NDArray[np.int32]], answers: Best) -> NDArray[np.int32]:
     """Queries with their answers put in: triples of ids. [m, 3]"""
     first, second = (column[answers.query] for column in ids)
     columns = [first, second]

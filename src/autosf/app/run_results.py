@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.invariance import canonical
+from autosf.algebra.notebook import beside, facts, grid
 from autosf.algebra.zoo import ZOO, structure_from
 from autosf.app.drawing import formula
 from autosf.embedding.model_folder import is_model_folder
@@ -32,6 +33,7 @@ BESIDE_THE_STRATEGY = (
     "budget",
     "final_dimension",
     "tuning",
+    "sample",
 )  # what a plan's search holds besides its settings
 
 
@@ -48,6 +50,11 @@ class Best:
     @property
     def names(self) -> tuple[str, ...]:
         return zoo_names(self.structure)
+
+    def _repr_html_(self) -> str:
+        spread = "" if self.spread is None else f" ± {self.spread:.4f}"
+        shown = [("validation MRR", f"{self.valid_mrr:.4f}{spread}"), ("seeds", self.seeds)]
+        return beside(grid(self.structure), facts(", ".join(self.names) or "the best found", shown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,7 @@ def result_of(run: Run, outcome: Outcome | None = None) -> dict[str, Any]:
         "hide_test": run.plan.hide_test,
         "settings": run.plan.settings.as_dict(),
         "tuning": run.plan.search.get("tuning"),
+        "sample": run.plan.search.get("sample"),
     }
 
 

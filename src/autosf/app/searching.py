@@ -16,7 +16,9 @@ import torch
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
 from autosf.app.graphs import graph_of
+from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
+from autosf.app.search_sample import final_settings, searched_entities, searched_part
 from autosf.app.training import Job, is_small_step, run_training
 from autosf.app.tuning import TuningJob, run_tuning
 from autosf.app.whole_file import write_whole
@@ -39,8 +41,9 @@ from autosf.search.settings import SearchSettings
 from autosf.search.strategies import asynchronous_strategy, strategy_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from autosf.algebra.structure import Structure
     from autosf.app.run_results import Outcome
     from autosf.embedding.state import State
     from autosf.graph.knowledge_graph import KnowledgeGraph
@@ -80,6 +83,8 @@ class Request:
     asynchronous: bool = False
     budget: float | None = None  # seconds, tuning and the last training included
     final_dimension: int | None = None
+    sample: int | None = None  # entities to search on; the winner is trained on all
+    sample_by: str = "walk"
     tuning_share: float = 0.0  # of the budget; 0 where settings are given
     command: str = ""
 
@@ -102,9 +107,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def default_threads(graph: KnowledgeGraph) -> int:
+def default_threads(graph: KnowledgeGraph, sample: int | None = None) -> int:
     """One thread for each of many workers, which is faster; all for the one worker of a large graph."""
-    return cores() if len(graph.entities) > LARGE else 1
+    return cores() if searched_entities(graph, sample) > LARGE else 1
 
 
 def default_trials(strategy: str, budget: float | None) -> int | None:
@@ -155,14 +160,16 @@ def begun(
     tuning: Callable[[TuningProgress], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Run:
-    """The new run, with settings that were tuned first where nobody gave any."""
+    """The new run, with settings that were tuned first where nobody gave any; on a sample where one is wanted."""
     refuse_used(folder)
     refuse_unsearchable(graph, request)
+    graph, sample = searched_part(graph, request.sample, request.sample_by, request.seed, say)
     settings, tuned = request.settings, None
     if request.tuning_share:
         settings, tuned = tuned_settings(graph, request, folder, tuning, say)
     settings = often_validated(settings)
     beside = {"budget": request.budget, "final_dimension": request.final_dimension, "tuning": tuned}
+    beside["sample"] = sample
     plan = Plan(
         settings=settings,
         search=asdict(request.searched(settings)) | beside,
@@ -261,6 +268,8 @@ def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> Knowle
         graph = graph_of(run.plan.source) if run.plan.source else None
     except UserError as error:
         say(f"going on without the graph's source, so that the model will know no test triples ({error})")
+        if run.plan.search.get("sample"):
+            say("the winner is trained on the sample, as the whole graph is gone")
         graph = None
     if graph is None:
         return labelled_graph(run.graph_folder, run.labels)
@@ -294,11 +303,13 @@ def served(
         save_seconds=SAVE_SECONDS if site is None else SEND_SECONDS,
         site=site,
     )
-    outer = Outer(time.monotonic, time.time, progress, finished)
-    if settings.asynchronous:
-        serve_asynchronously(run, asynchronous_strategy(settings), service, outer)
-    else:
-        serve(run, strategy_named(settings.strategy, settings), service, outer)
+    with LiveFile(run) as live:
+        ears = both(live.progress, progress), both(live.finished, finished)
+        outer = Outer(time.monotonic, time.time, *ears)
+        if settings.asynchronous:
+            serve_asynchronously(run, asynchronous_strategy(settings), service, outer)
+        else:
+            serve(run, strategy_named(settings.strategy, settings), service, outer)
 
 
 def seconds_to_serve(run: Run, budget: float | None) -> float:
@@ -319,24 +330,39 @@ def final_model(
         )
     if best is None:
         raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
+    search = {"strategy": run.plan.search["strategy"], "sample": run.plan.search.get("sample")}
+    facts = {"search": {**search, "best": best_as_json(best)}}
+    train_in_run(run, model_job(run, graph, best.structure, run.model, device, facts), report)
+
+
+def model_job(
+    run: Run, graph: KnowledgeGraph, structure: Structure, out: Path, device: str, facts: Mapping[str, Any]
+) -> Job:
+    """The training of a structure as a run trains its winner."""
     wanted = run.plan.search["final_dimension"] or run.plan.settings.dimension
     settings = replace(run.plan.settings, dimension=wanted)
-    facts = {"search": {"strategy": run.plan.search["strategy"], "best": best_as_json(best)}}
-    job = Job(
+    if run.plan.search.get("sample"):
+        settings = final_settings(settings, len(graph.entities))
+    return Job(
         graph=graph,
-        structure=best.structure,
+        structure=structure,
         settings=settings,
         seed=run.plan.seed,
         device=device,
-        out=run.model,
+        out=out,
         source=run.plan.source,
         facts=facts,
         blind=not run.plan.hide_test,
     )
-    with held(run.lock), threads_for(graph, settings):
-        if not is_model_of(run.model, job):
+
+
+def train_in_run(run: Run, job: Job, report: Callable[[State], None]) -> None:
+    """Train and save a model of the run, unless it is there already."""
+    with held(run.lock), threads_for(job.graph, job.settings), LiveFile(run) as live:
+        if not is_model_of(job.out, job):
             discard_other_checkpoint(job)
-            run_training(job, True, report, run.plan.command)
+            heard = live.winner(job.structure, job.settings.epochs, job.seed)
+            run_training(job, True, both(heard, report), run.plan.command)
 
 
 def is_model_of(folder: Path, job: Job) -> bool:

@@ -6,6 +6,7 @@ What belongs to the state but is no tensor (the curve, and what is being trained
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,12 @@ from autosf.embedding.state import Epoch, State
 from autosf.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from torch import Tensor
+
+SELDOM = 20  # times as long as writing a checkpoint took passes before the next
 
 FREE = ("epochs", "patience", "score_megabytes")  # settings that may change when training goes on
 
@@ -32,11 +35,39 @@ def identity(digest: str, structure: str, settings: Mapping[str, Any], seed: int
     return {"graph": digest, "structure": structure, "settings": fixed, "seed": seed}
 
 
-def save_checkpoint(path: Path, state: State, who: Mapping[str, Any]) -> None:
-    """Write the state; an earlier checkpoint stays until this one is whole."""
-    header = {"who": json.dumps(who), "curve": json.dumps([asdict(epoch) for epoch in state.curve])}
+class Pace:
+    """When to write the next checkpoint: after some seconds, but so seldom that writing takes little of the time.
+
+    Writing a large state may take longer than the seconds between two small ones.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self._wait, self._clock, self._last = seconds, clock, clock()
+        self._least = seconds
+
+    def is_due(self) -> bool:
+        return self._clock() - self._last > self._wait
+
+    def write(self, save: Callable[[], None]) -> None:
+        """Save, and wait the longer for the next time the longer it took."""
+        started = self._clock()
+        save()
+        self._last = self._clock()
+        self._wait = max(self._least, SELDOM * (self._last - started))
+
+
+def save_checkpoint(path: Path, state: State, who: Mapping[str, Any], *, flush: bool = False) -> None:
+    """Write the state; an earlier checkpoint stays until this one is whole.
+
+    With `flush` it is on the disk before it takes the earlier one's place: a power cut leaves one of them.
+    """
+    facts = {"who": who, "curve": [asdict(epoch) for epoch in state.curve], "same": shared(state)}
+    header = {name: json.dumps(fact) for name, fact in facts.items()}
     beside = path.with_name(path.name + ".partial")
     save_file({name: tensor.contiguous() for name, tensor in tensors(state).items()}, beside, header)
+    if flush:
+        with beside.open("rb") as file:
+            os.fsync(file.fileno())
     beside.replace(path)
 
 
@@ -47,6 +78,7 @@ def load_checkpoint(path: Path, who: Mapping[str, Any]) -> State:
             header = file.metadata() or {}
             found: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         known, curve = json.loads(header["who"]), json.loads(header["curve"])
+        found |= {name: found[owner] for name, owner in json.loads(header.get("same", "{}")).items()}
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise UserError(
             f"{path}: expected a checkpoint, found a damaged file; delete it to start anew"
@@ -63,12 +95,28 @@ def load_checkpoint(path: Path, who: Mapping[str, Any]) -> State:
 
 
 def tensors(state: State) -> dict[str, Tensor]:
-    """All tensors of a state by name; those of EXTRA may share memory, which the file's format refuses."""
+    """All tensors of a state by name; of those that share memory, such as the last weights if they are the best
+    ones, only the first."""
+    same = shared(state)
+    return {name: tensor for name, tensor in every_tensor(state).items() if name not in same}
+
+
+def shared(state: State) -> dict[str, str]:
+    """For each tensor that is another one of the state as well, that one's name."""
+    first: dict[int, str] = {}
+    owners = {
+        name: first.setdefault(tensor.data_ptr(), name)
+        for name, tensor in every_tensor(state).items()
+        if tensor.numel()
+    }
+    return {name: owner for name, owner in owners.items() if name != owner}
+
+
+def every_tensor(state: State) -> dict[str, Tensor]:
     named = {"entities": state.entities, "relations": state.relations}
     named |= {f"entity_sums.{name}": value for name, value in state.entity_sums.items()}
     named |= {f"relation_sums.{name}": value for name, value in state.relation_sums.items()}
-    extra = {name: getattr(state, name) for name in EXTRA}
-    return named | {name: value.clone() for name, value in extra.items() if value is not None}
+    return named | {name: value for name in EXTRA if (value := getattr(state, name)) is not None}
 
 
 def under(found: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

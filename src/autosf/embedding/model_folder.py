@@ -23,6 +23,7 @@ from safetensors.torch import save_file
 from autosf.algebra.structure import from_rows
 from autosf.embedding.model import Model
 from autosf.embedding.sealed_folder import OWN_KEYS, Kind, is_sealed, open_sealed, save_sealed
+from autosf.embedding.storage import is_finite
 from autosf.embedding.trained_model import TrainedModel
 from autosf.errors import UserError, quoted
 from autosf.graph.knowledge_graph import SPLITS, KnowledgeGraph
@@ -140,7 +141,7 @@ def _refuse_unusable(model: Model) -> None:
     """Raise if the embeddings are not numbers to rank by."""
     for name, tensor in (("entities", model.entities), ("relations", model.relations)):
         assert tensor.dtype in PRECISIONS, f"{name}: a model is kept as float32 or float64"
-        if not torch.isfinite(tensor).all():
+        if not is_finite(tensor):
             raise UserError(f"model: {name} holds numbers that are not finite: the training has diverged")
 
 
@@ -188,7 +189,7 @@ def _read_tensors(path: Path, shapes: Mapping[str, tuple[int, int]]) -> dict[str
             f"{shown(path)}: expected a safetensors file, found something else ({reason})"
         ) from None
     for name, tensor in tensors.items():
-        if not torch.isfinite(tensor).all():
+        if not is_finite(tensor):
             raise UserError(f"{shown(path)}: {name} holds numbers that are not finite")
     return tensors
 

@@ -97,9 +97,9 @@ def adagrad_rows(
     matrix: Tensor, state: dict[str, Tensor], rows: Tensor, gradients: Tensor, rate: float
 ) -> None:
     """Adagrad on some rows: exact, as rows without a gradient would not move anyway."""
-    sums = state["sum"][rows].addcmul_(gradients, gradients)
-    state["sum"][rows] = sums
-    matrix[rows] -= gradients.div_(sums.sqrt_().add_(1e-10)).mul_(rate)
+    sums = state["sum"].index_select(0, rows).addcmul_(gradients, gradients)
+    state["sum"].index_copy_(0, rows, sums)
+    matrix.index_add_(0, rows, gradients.div_(sums.sqrt_().add_(1e-10)), alpha=-rate)
 
 
 def adam_rows(matrix: Tensor, state: dict[str, Tensor], rows: Tensor, gradients: Tensor, rate: float) -> None:

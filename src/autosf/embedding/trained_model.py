@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autosf.algebra.notebook import beside, facts, grid
 from autosf.errors import UserError, quoted
 from autosf.graph.knowledge_graph import KnowledgeGraph
 
@@ -32,6 +33,17 @@ class TrainedModel:
     relations: Vocabulary
     facts: Mapping[str, Any]
     graph: KnowledgeGraph | None = None
+
+    def _repr_html_(self) -> str:
+        metrics = self.facts.get("metrics")
+        valid = metrics.get("valid") if isinstance(metrics, dict) else None
+        shown = [
+            ("entities", f"{len(self.entities):,}"),
+            ("relations", f"{len(self.relations):,}"),
+            ("dimension", self.model.dimension),
+            *([("validation MRR", f"{valid['mrr']:.4f}")] if isinstance(valid, dict) else []),
+        ]
+        return beside(grid(self.model.structure), facts(f"model of {self.graph_name}", shown))
 
     @property
     def graph_name(self) -> str:

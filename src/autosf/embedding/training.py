@@ -16,6 +16,7 @@ from autosf.embedding.epochs import changes_in_place, epoch_runner
 from autosf.embedding.model import Model
 from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
 from autosf.embedding.state import State
+from autosf.embedding.storage import MEMORY, ROWS, Storage, running_sums, stored
 from autosf.errors import UserError
 
 if TYPE_CHECKING:
@@ -53,19 +54,21 @@ def train(
     validate: Callable[[Model], float] | None = None,
     watch: Callable[[State], None] = lambda _: None,
     state: State | None = None,
+    storage: Storage = MEMORY,
 ) -> Trained:
     """Train until the epochs are done or validation no longer improves; `watch` sees every state between."""
     refuse_odd_dimension(settings.dimension, structure.parts)
     refuse_empty(graph)
+    refuse_unstorable(settings, device, storage)
     place = torch.device(device)
-    state = moved(state or start(graph, settings, seed), place)
+    state = moved(own(state, settings, storage) if state else start(graph, settings, seed, storage), place)
     run = epoch_runner(graph, structure, settings, seed=seed, device=place, clock=clock)
 
     def model_of(weights: Weights) -> Model:
         return Model(structure, *weights, settings.reciprocal)
 
     check = None if validate is None else lambda weights: validate(model_of(weights))
-    state, ending = learned(run, state, settings, check, watch)
+    state, ending = learned(run, state, settings, check, watch, storage)
     return Trained(model_of(best_weights(state)), state, ending)
 
 
@@ -81,6 +84,7 @@ def learned(
     settings: TrainingSettings,
     validate: Callable[[Weights], float] | None,
     watch: Callable[[State], None],
+    storage: Storage = MEMORY,
 ) -> tuple[State, str]:
     """The state after as many epochs as it takes, and why they ended, whatever kind of model is trained."""
     try:
@@ -88,7 +92,7 @@ def learned(
             after = run(state)
             if not np.isfinite(after.curve[-1].loss):
                 return state, "diverged"
-            state = validated(averaged(after, settings), settings, validate)
+            state = validated(averaged(after, settings, storage), settings, validate, storage)
             watch(state)
             if settings.patience and state.stale() >= settings.patience:
                 return state, "no better"
@@ -97,18 +101,46 @@ def learned(
     return state, "all epochs"
 
 
-def start(graph: KnowledgeGraph, settings: TrainingSettings, seed: int) -> State:
+def refuse_unstorable(settings: TrainingSettings, device: str, storage: Storage) -> None:
+    """Files take the place of memory only where steps touch some rows, and where the CPU can map them."""
+    if storage.folder is None:
+        return
+    if not changes_in_place(settings):
+        raise UserError(
+            f"training on disk: the {settings.loss} loss changes all rows in every step;"
+            " use loss sampled-softmax, logistic or hinge"
+        )
+    if device != "cpu":
+        raise UserError(f"training on disk: expected the device cpu, found {device}")
+
+
+def start(graph: KnowledgeGraph, settings: TrainingSettings, seed: int, storage: Storage = MEMORY) -> State:
     """Normal embeddings of the start scale: symmetric in sign, so that the extended invariances are exact."""
     generator = torch.Generator().manual_seed(seed)
     relations = len(graph.relations) * (2 if settings.reciprocal else 1)
 
-    def drawn(rows: int) -> Tensor:
-        return torch.randn(rows, settings.dimension, generator=generator) * settings.start_scale
+    def drawn(matrix: Tensor) -> Tensor:
+        for part in torch.split(matrix, ROWS):
+            part.normal_(generator=generator).mul_(settings.start_scale)
+        return matrix
 
-    return State(drawn(len(graph.entities)), drawn(relations))
+    entities = drawn(storage.zeros("entities", len(graph.entities), settings.dimension))
+    sums = {} if storage.folder is None else running_sums({}, len(entities), settings, storage)
+    return State(entities, drawn(torch.empty(relations, settings.dimension)), sums)
 
 
-def averaged(state: State, settings: TrainingSettings) -> State:
+def own(state: State, settings: TrainingSettings, storage: Storage) -> State:
+    """A given state to go on from: in the storage, its best weights apart from the last ones, which may change."""
+    best = state.best_entities
+    if storage.folder is not None:
+        return stored(state, settings, storage)
+    if best is None or best.data_ptr() != state.weights[0].data_ptr() or not changes_in_place(settings):
+        return state
+    assert state.best_relations is not None
+    return replace(state, best_entities=best.clone(), best_relations=state.best_relations.clone())
+
+
+def averaged(state: State, settings: TrainingSettings, storage: Storage = MEMORY) -> State:
     """The state with its running average over epochs, each epoch's share falling with age.
 
     The average lies nearer to the minimum than any one epoch: it validates better early, and less at random.
@@ -118,19 +150,25 @@ def averaged(state: State, settings: TrainingSettings) -> State:
         return state
     share = (1 - past) / (1 - past**state.epochs)  # as if the first epochs had no zeros before them
 
-    def mixed(old: Tensor | None, new: Tensor) -> Tensor:
+    def mixed(name: str, new: Tensor, place: Storage = MEMORY) -> Tensor:
+        old: Tensor | None = getattr(state, name)
         if old is None:
-            return new.clone()
+            return place.copy(name, new)
         return old.lerp_(new, share) if changes_in_place(settings) else old.lerp(new, share)
 
     return replace(
         state,
-        average_entities=mixed(state.average_entities, state.entities),
-        average_relations=mixed(state.average_relations, state.relations),
+        average_entities=mixed("average_entities", state.entities, storage),
+        average_relations=mixed("average_relations", state.relations),
     )
 
 
-def validated(state: State, settings: TrainingSettings, validate: Callable[[Weights], float] | None) -> State:
+def validated(
+    state: State,
+    settings: TrainingSettings,
+    validate: Callable[[Weights], float] | None,
+    storage: Storage = MEMORY,
+) -> State:
     """The state with its validation MRR where one is due, and the best weights so far."""
     due = settings.validate_every and (
         state.epochs % settings.validate_every == 0 or state.epochs == settings.epochs
@@ -143,8 +181,9 @@ def validated(state: State, settings: TrainingSettings, validate: Callable[[Weig
     state = replace(state, curve=(*state.curve[:-1], replace(state.curve[-1], valid_mrr=mrr)))
     if best is not None and best.valid_mrr is not None and mrr <= best.valid_mrr:
         return state
-    if changes_in_place(settings):
-        entities, relations = entities.clone(), relations.clone()
+    if changes_in_place(settings) and state.epochs < settings.epochs:  # after the last epoch nothing changes
+        entities = storage.copy("best_entities", entities, into=state.best_entities)
+        relations = relations.clone()
     return replace(state, best_entities=entities, best_relations=relations)
 
 

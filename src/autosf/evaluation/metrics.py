@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from autosf.algebra.notebook import facts
 from autosf.errors import UserError, did_you_mean, quoted
 from autosf.graph.overlaps import relation_overlaps
 from autosf.graph.patterns import (
@@ -43,6 +44,16 @@ class Metrics:
     mean_rank: float
     adjusted_mean_rank_index: float
     count: int
+
+    def _repr_html_(self) -> str:
+        shares = [
+            ("MRR", self.mrr),
+            ("Hits@1", self.hits_at_1),
+            ("Hits@3", self.hits_at_3),
+            ("Hits@10", self.hits_at_10),
+        ]
+        shown = [(name, f"{value:.4f}") for name, value in shares]
+        return facts(f"{self.count:,} triples, filtered", [*shown, ("mean rank", f"{self.mean_rank:,.1f}")])
 
 
 @dataclass(frozen=True, slots=True)

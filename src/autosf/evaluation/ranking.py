@@ -24,14 +24,20 @@ from autosf.evaluation.grouping import TargetsByQuery, targets_by_query
 from autosf.graph.keys import consecutive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
     from torch import Tensor
 
     from autosf.graph.known_answers import Answers, KnownAnswers
 
+    # Goes over the scores of some queries by chunks of entities, each with its first one's number; may be called
+    # again and yields the same. [chunk, queries]
+    Passes = Callable[[], Iterable[tuple[int, Tensor]]]
+
 SCORE_BYTES = 128 << 20  # what the scores of one batch of queries may take
+FEWEST = 16  # queries at a time: with fewer, a product waits for the memory that holds the entities
+STREAMED = 8  # times as many queries go together where entities come in chunks: fewer passes over them
 SCRATCH = 1 << 18  # signs at a time: they stay in a core's cache
 PAIRS = 1 << 20  # pairs of a target and a known answer at a time
 FEW = 8  # targets of a query up to here are counted in rounds, above it at once
@@ -47,6 +53,14 @@ class Rankable(Protocol):
     def tail_query(self, heads: Tensor, relations: Tensor) -> Tensor: ...
 
     def head_query(self, relations: Tensor, tails: Tensor) -> Tensor: ...
+
+
+class Scorer(Protocol):
+    """What ranking needs of any other model: the scores of all N entities for some queries. [n, N] each"""
+
+    def tail_scores(self, heads: Tensor, relations: Tensor) -> Tensor: ...
+
+    def head_scores(self, relations: Tensor, tails: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,18 +102,37 @@ def rank(
 ) -> Ranks:
     """Filtered ranks of each triple's head and tail among all entities, equal to `rank_plainly`.
 
-    Triples that share a query share its row of scores. Memory: the scores of at most `batch` queries, of
-    fewer where the entities are so many that `score_bytes` would not hold them, and a few MB.
+    Triples that share a query share its row of scores. Memory: `score_bytes` at most, and a few MB. So many
+    entities that it would not hold a fair number of rows come in chunks, twice: the true scores are known after
+    the first pass, and compared in the second with scores that are the same to the last bit.
     """
-    heads, relations, tails = (triples[:, side] for side in range(3))
     space = _Workspace.of(model, batch, score_bytes)
-    by_tail = targets_by_query(entities=tails, relations=relations, targets=heads, width=known.heads.width)
-    by_head = targets_by_query(entities=heads, relations=relations, targets=tails, width=known.tails.width)
-    head_rank, head_candidates = _ranks_of_side(
-        space, by_tail, known.heads, lambda e, r: model.head_query(r, e)
+    return _ranks(
+        space,
+        triples,
+        known,
+        head_scores=lambda tails, relations: space.passes(model.head_query(relations, tails)),
+        tail_scores=lambda heads, relations: space.passes(model.tail_query(heads, relations)),
     )
-    tail_rank, tail_candidates = _ranks_of_side(space, by_head, known.tails, model.tail_query)
-    return Ranks(triples, head_rank, tail_rank, head_candidates, tail_candidates)
+
+
+@torch.no_grad()
+def rank_scores(
+    scorer: Scorer, triples: NDArray[np.int32], known: KnownAnswers, *, batch: int = 512
+) -> Ranks:
+    """As `rank`, for a model of any kind; it is asked for at most `batch` queries at a time."""
+
+    def usable(scores: Tensor) -> Passes:
+        whole = torch.nan_to_num(scores.T, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf).contiguous()
+        return lambda: [(0, whole)]
+
+    return _ranks(
+        _Workspace.without_rows(known.tails.width, batch),
+        triples,
+        known,
+        head_scores=lambda tails, relations: usable(scorer.head_scores(relations, tails)),
+        tail_scores=lambda heads, relations: usable(scorer.tail_scores(heads, relations)),
+    )
 
 
 @torch.no_grad()
@@ -136,30 +169,54 @@ class _Workspace:
 
     entities: Tensor  # [N, d]
     longest: float  # the largest norm of an entity
-    scores: Tensor  # flat; viewed as [N, queries]
+    scores: Tensor  # flat; viewed as [chunk, queries]
     scratch: Tensor  # flat; viewed as [rows, targets]
-    batch: int
+    batch: int  # queries at a time
+    chunk: int  # entities at a time
 
     @classmethod
     def of(cls, model: Rankable, batch: int, score_bytes: int) -> _Workspace:
         dtype = torch.promote_types(model.entities.dtype, torch.float32)  # signs are summed up in it
         entities = model.entities.detach().to(dtype)
-        batch = max(1, min(batch, score_bytes // max(1, len(entities) * dtype.itemsize)))
+        whole, chunk = score_bytes // max(1, len(entities) * dtype.itemsize), len(entities)
+        if whole >= min(batch, FEWEST):
+            batch = min(batch, whole)
+        else:
+            batch *= STREAMED
+            chunk = max(1, min(chunk, score_bytes // (batch * dtype.itemsize)))
         return cls(
             entities=entities,
             longest=float(torch.linalg.vector_norm(entities, dim=1).max()) if len(entities) else 0.0,
-            scores=entities.new_empty(len(entities) * batch),
+            scores=entities.new_empty(chunk * batch),
             scratch=entities.new_empty(max(SCRATCH, batch, MOST)),
             batch=batch,
+            chunk=chunk,
         )
 
-    def score(self, query: Tensor) -> Tensor:
-        """Scores of all entities for some queries, [N, queries], without NaN; overwritten by the next call.
+    @classmethod
+    def without_rows(cls, entities: int, batch: int) -> _Workspace:
+        """One for scores that somebody else computes, in float32."""
+        scratch = torch.empty(max(SCRATCH, batch, MOST))
+        return cls(torch.empty(entities, 0), 0.0, torch.empty(0), scratch, batch, chunk=entities)
+
+    def passes(self, query: Tensor) -> Passes:
+        """The scores of some queries by chunks of entities; a chunk is overwritten by the next."""
+        asked = query.to(self.entities.dtype)
+        if self.chunk >= len(self.entities):
+            whole = [(0, self.score(asked, self.entities))]
+            return lambda: whole
+        starts = range(0, len(self.entities), self.chunk)
+        return lambda: (
+            (start, self.score(asked, self.entities[start : start + self.chunk])) for start in starts
+        )
+
+    def score(self, query: Tensor, entities: Tensor) -> Tensor:
+        """Scores of entities for some queries, [entities, queries], without NaN; overwritten by the next call.
 
         Entities first: at d = 64 this product is about twice as fast as query @ entities.T on a CPU.
         """
-        scores = self.scores[: len(self.entities) * len(query)].view(len(self.entities), len(query))
-        torch.mm(self.entities, query.T, out=scores)
+        scores = self.scores[: len(entities) * len(query)].view(len(entities), len(query))
+        torch.mm(entities, query.T, out=scores)
         largest = self.longest * torch.linalg.vector_norm(query, dim=1).max()  # bounds all scores
         if not torch.isfinite(largest):
             torch.nan_to_num_(scores, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
@@ -181,11 +238,28 @@ class _Workspace:
         return sums
 
 
+def _ranks(
+    space: _Workspace,
+    triples: NDArray[np.int32],
+    known: KnownAnswers,
+    *,
+    head_scores: Callable[[Tensor, Tensor], Passes],
+    tail_scores: Callable[[Tensor, Tensor], Passes],
+) -> Ranks:
+    """The ranks by functions from the entities and relations of some queries to their scores."""
+    heads, relations, tails = (triples[:, side] for side in range(3))
+    by_tail = targets_by_query(entities=tails, relations=relations, targets=heads, width=known.heads.width)
+    by_head = targets_by_query(entities=heads, relations=relations, targets=tails, width=known.tails.width)
+    head_rank, head_candidates = _ranks_of_side(space, by_tail, known.heads, head_scores)
+    tail_rank, tail_candidates = _ranks_of_side(space, by_head, known.tails, tail_scores)
+    return Ranks(triples, head_rank, tail_rank, head_candidates, tail_candidates)
+
+
 def _ranks_of_side(
     space: _Workspace,
     grouped: TargetsByQuery,
     known: Answers,
-    query_of: Callable[[Tensor, Tensor], Tensor],
+    passes_of: Callable[[Tensor, Tensor], Passes],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Rank and number of candidates of each triple's answer on one side, in the triples' order. [n] each"""
     device, entities = space.entities.device, len(space.entities)
@@ -193,14 +267,55 @@ def _ranks_of_side(
     candidates = np.empty(len(grouped.order), dtype=np.int64)
     for some in grouped.batches(space.batch):
         asked, links = (torch.from_numpy(ids).to(device) for ids in (some.entities, some.relations))
-        scores = space.score(query_of(asked, links).to(space.entities.dtype))
-        true_scores = _picked(scores, some.targets, some.columns())
-        sums = _sums_over_all(space, scores, true_scores, some)
-        off, removed = _sums_over_known(scores, true_scores.cpu().numpy(), some, known)
+        passes = passes_of(asked, links)
+        of_query = _known_of(some, known)
+        rows = np.concatenate([some.targets, of_query.answers])
+        picked = _picked_from(passes(), rows, np.concatenate([some.columns(), of_query.columns()]), space)
+        true_scores, known_scores = picked[: len(some.targets)], picked[len(some.targets) :]
+        sums = _sums_over_all(space, passes(), true_scores, some)
+        off, removed = _sums_over_known(known_scores.cpu().numpy(), true_scores.cpu().numpy(), some, of_query)
         others = entities - 1 - removed
         ranks[some.order] = 1 + (others + sums.cpu().numpy() - off) / 2
         candidates[some.order] = others + 1
     return ranks, candidates
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _KnownOf:
+    """The known answers of some queries, query by query, and how many each has. [m], [q]"""
+
+    answers: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    def columns(self) -> NDArray[np.int64]:
+        """The query of each answer. [m]"""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+
+def _known_of(some: TargetsByQuery, known: Answers) -> _KnownOf:
+    starts, ends = known.slices(entities=some.entities, relations=some.relations)
+    lengths = ends - starts
+    return _KnownOf(known.answers[consecutive(starts, lengths)].astype(np.int64), lengths)
+
+
+def _picked_from(
+    chunks: Iterable[tuple[int, Tensor]],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    space: _Workspace,
+) -> Tensor:
+    """The score of each pair of an entity and a query. [n]"""
+    if space.chunk >= len(space.entities):
+        return torch.cat([_picked(scores, rows, columns) for _, scores in chunks])
+    order = np.argsort(rows, kind="stable")
+    ordered, parts = rows[order], []
+    for start, scores in chunks:
+        first, last = np.searchsorted(ordered, [start, start + len(scores)])
+        some = order[first:last]
+        parts.append(_picked(scores, rows[some] - start, columns[some]))
+    found = torch.cat(parts)
+    found[torch.from_numpy(order).to(found.device)] = found.clone()
+    return found
 
 
 def _picked(scores: Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Tensor:
@@ -209,12 +324,18 @@ def _picked(scores: Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64])
     return scores.view(-1).index_select(0, places)
 
 
-def _sums_over_all(space: _Workspace, scores: Tensor, true_scores: Tensor, some: TargetsByQuery) -> Tensor:
+def _sums_over_all(
+    space: _Workspace, chunks: Iterable[tuple[int, Tensor]], true_scores: Tensor, some: TargetsByQuery
+) -> Tensor:
     """For each target, the sum of signs over all entities. [targets] float64"""
-    sums = torch.empty(len(true_scores), dtype=torch.float64, device=scores.device)
-    for columns, targets in _rounds(some.counts(), some.offsets):
-        chosen = torch.from_numpy(targets).to(scores.device)
-        sums[chosen] = space.sign_sums(scores[:, columns], true_scores[chosen])
+    sums = torch.zeros(len(true_scores), dtype=torch.float64, device=true_scores.device)
+    rounds = [
+        (columns, torch.from_numpy(targets).to(sums.device))
+        for columns, targets in _rounds(some.counts(), some.offsets)
+    ]
+    for _, scores in chunks:
+        for columns, chosen in rounds:
+            sums[chosen] += space.sign_sums(scores[:, columns], true_scores[chosen])
     return sums
 
 
@@ -236,13 +357,13 @@ def _rounds(
 
 
 def _sums_over_known(
-    scores: Tensor, true_scores: NDArray[np.floating], some: TargetsByQuery, known: Answers
+    known_scores: NDArray[np.floating],
+    true_scores: NDArray[np.floating],
+    some: TargetsByQuery,
+    known: _KnownOf,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """For each target, the sum of signs over its query's known answers, and how many others there are."""
-    starts, ends = known.slices(entities=some.entities, relations=some.relations)
-    lengths = ends - starts
-    answers = known.answers[consecutive(starts, lengths)].astype(np.int64)
-    known_scores = _picked(scores, answers, np.repeat(np.arange(len(some)), lengths)).cpu().numpy()
+    answers, lengths = known.answers, known.lengths
     query_of_target = some.columns()
     first = (np.cumsum(lengths) - lengths)[query_of_target]
     length = lengths[query_of_target]

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from autosf.algebra.notebook import facts
 from autosf.graph.digest import content_digest
+from autosf.graph.splits import SPLITS as SPLITS
 from autosf.graph.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
-
-SPLITS = ("train", "valid", "test")
 
 
 class LabelColumns(NamedTuple):
@@ -84,6 +84,12 @@ class KnowledgeGraph:
         ids[:, ::2], ids[:, 1:2] = entity_ids, relation_ids
         train, valid, test = _frozen(ids, [len(part) for part in parts])
         return cls(name, entity_vocabulary, relation_vocabulary, train, valid, test)
+
+    def _repr_html_(self) -> str:
+        counts = [("entities", len(self.entities)), ("relations", len(self.relations))]
+        counts += [(split, len(triples)) for split, triples in self.splits()]
+        warnings = [("warning", text) for text in self.warnings]
+        return facts(self.name, [*((name, f"{count:,}") for name, count in counts), *warnings])
 
     @property
     def digest(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, lacks_extra, quoted
 from autosf.graph.knowledge_graph import LabelColumns
 from autosf.graph.tables import Table
 from autosf.graph.text_lines import opened, shown
@@ -63,9 +63,7 @@ def oxigraph(path: Path) -> Any:
     try:
         import pyoxigraph
     except ImportError:
-        raise UserError(
-            f'{shown(path)}: reading RDF needs one more package: pip install "autosf[rdf]"'
-        ) from None
+        raise lacks_extra(f"{shown(path)}: reading RDF", "rdf") from None
     return pyoxigraph
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.zoo import plain
 from autosf.errors import UserError, did_you_mean, quoted
-from autosf.graph.knowledge_graph import SPLITS
+from autosf.graph.splits import SPLITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -39,10 +39,15 @@ class Vocabulary:
 
     def id(self, label: str) -> int:
         """The id of a label; an unknown one is the user's mistake, answered with the nearest known ones."""
-        position = self.labels.search_sorted(label) if is_unicode(label) else len(self)
-        if position < len(self.labels) and self.labels[position] == label:
-            return int(position)
-        raise UserError(f"unknown {self.kind} {quoted(label)}{did_you_mean(label, self._near(label))}")
+        found = self.find(label)
+        if found is None:
+            raise UserError(f"unknown {self.kind} {quoted(label)}{did_you_mean(label, self._near(label))}")
+        return found
+
+    def find(self, label: str) -> int | None:
+        """The id of a label, if it is one."""
+        position = int(self.labels.search_sorted(label)) if is_unicode(label) else len(self)
+        return position if position < len(self) and self.labels[position] == label else None
 
     def ids(self, labels: Sequence[str]) -> list[int]:
         return [self.id(label) for label in labels]

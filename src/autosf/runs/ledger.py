@@ -113,6 +113,11 @@ class Ledger:
     def events(self) -> list[Event]:
         return [Event(*row) for row in self._read("SELECT what, detail, at FROM events ORDER BY rowid")]
 
+    def spans(self) -> list[tuple[float, float]]:
+        """When each trial's last attempt began and ended, in seconds since 1970, in the order they ended."""
+        rows = self._read("SELECT finished_at - seconds, finished_at FROM trials ORDER BY rowid")
+        return [(float(began), float(ended)) for began, ended in rows]
+
     def seconds_spent(self) -> float:
         """How long all sessions have run so far, this one included."""
         ((seconds,),) = self._read("SELECT coalesce(sum(seconds), 0.0) FROM sessions")

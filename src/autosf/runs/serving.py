@@ -26,7 +26,7 @@ from autosf.search.asynchronous import Arrivals, Asynchronous, search_asynchrono
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Record, Round, Strategy, Trial, search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from autosf.runs.run import Run
 
@@ -187,20 +187,19 @@ def hands_at_work(
     run: Run, ledger: Ledger, service: Service, outer: Outer, keys: Mapping[Task, Key]
 ) -> Iterator[Hands]:
     """Workers, here or on a cluster, whose records go into the ledger; they stop when the time is used up."""
-    longest = max((record.seconds for record in ledger.records()), default=0.0)
+    done = ledger.records()
 
     def finished(task: Task, record: Record, attempts: int) -> None:
-        nonlocal longest
         ledger.add(keys[task], record, attempts)
-        longest = max(longest, record.seconds)
+        done.append(record)
         if not task.keep:  # only now: until its record is safe, the state is all there is of the trial
             Path(task.checkpoint).unlink(missing_ok=True)
         outer.finished(record)
 
     def time_left_for_rounds() -> float:
-        """The budget without what the last trials take, each as long as the longest so far."""
+        """The budget without what the last trials take; half of it at least, or there were no first ones."""
         last = service.last_rounds - (-service.last_trials // hands.slots())
-        return service.budget - longest * last
+        return service.budget - min(full_training_seconds(done) * last, service.budget / 2)
 
     place = Place(run.graph_folder, run.logs, run.plan.threads)
     with timed(ledger, time_left_for_rounds, outer.clock) as tick:
@@ -214,6 +213,13 @@ def hired(service: Service, place: Place, ears: Ears, clock: Callable[[], float]
     if service.site is not None:
         return Cluster(service.site, place, service.crew, ears, clock)
     return Workers(place, service.crew, ears, clock)
+
+
+def full_training_seconds(records: Sequence[Record]) -> float:
+    """What a training of as many epochs as the longest so far takes on average."""
+    epochs = sum(record.epochs for record in records)
+    seconds = sum(record.seconds for record in records)
+    return max(record.epochs for record in records) * seconds / epochs if epochs else 0.0
 
 
 def answered(ledger: Ledger, wanted: list[Key], trials: Round) -> list[Record]:

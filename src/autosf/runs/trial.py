@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from autosf.embedding.checkpoints import identity, load_checkpoint, save_checkpoint, tensors
+from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint, tensors
 from autosf.embedding.training import train
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
-from autosf.evaluation.ranking import rank
+from autosf.evaluation.sampled_ranking import rank_among
 from autosf.search.record import Record
 
 if TYPE_CHECKING:
@@ -72,20 +72,17 @@ def trained_state(
 ) -> tuple[State, str]:
     """The state at the trial's end and why it ended; saved on the way, so that a kill costs little."""
     settings = replace(task.settings, epochs=task.trial.epochs)
-    last_saved = outside.clock()
+    pace = Pace(task.save_seconds, outside.clock)
 
     def validate(model: Model) -> float:
-        return summarise(rank(model, seen.graph.valid, seen.known)).mrr
+        candidates = task.settings.validation_candidates
+        return summarise(rank_among(model, seen.graph.valid, seen.known, candidates)).mrr
 
     def watch(state: State) -> None:
-        nonlocal last_saved
         goes_on = outside.heard(state.curve[-1])
         last = task.keep and is_over(state, task)
-        if state.epochs > longest and (
-            last or not goes_on or outside.clock() - last_saved > task.save_seconds
-        ):
-            save_state(task, state, outside)
-            last_saved = outside.clock()
+        if state.epochs > longest and (last or not goes_on or pace.is_due()):
+            pace.write(lambda: save_state(task, state, outside))
         if not goes_on and not is_over(state, task):
             raise Stopped
 

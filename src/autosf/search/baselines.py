@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from autosf.algebra.constraints import covers, satisfies_c2
 from autosf.algebra.invariance import canonical
 from autosf.algebra.structure import PARTS, from_cells
-from autosf.search.moves import with_random_terms
+from autosf.search.moves import anywhere, with_random_terms
 from autosf.search.settings import next_round, trials_done
 
 if TYPE_CHECKING:
     import optuna
 
     from autosf.algebra.structure import Structure
+    from autosf.search.moves import Within
     from autosf.search.record import Record, Strategy
     from autosf.search.settings import SearchSettings
 
@@ -24,7 +25,7 @@ VALUES = tuple(sign * label for sign in (1, -1) for label in range(1, PARTS + 1)
 FRUITLESS_ASKS = 1000  # in a row: then the sampler is stuck where C2 fails
 
 
-def random_search(settings: SearchSettings) -> Strategy:
+def random_search(settings: SearchSettings, within: Within = anywhere) -> Strategy:
     """Rounds of K2 structures drawn uniformly from all matrices with b blocks that satisfy C2.
 
     C2 bounds the space; there is no filter: equivalents are drawn, and paid for, again.
@@ -32,22 +33,24 @@ def random_search(settings: SearchSettings) -> Strategy:
     rng = Random(settings.seed)  # noqa: S311 - reproducible, not secret
     past: list[Record] = []
     while count := round_size(past, settings):
-        drawn = [canonical(random_structure(settings.blocks, rng)) for _ in range(count)]
+        drawn = [canonical(random_structure(settings.blocks, rng, within)) for _ in range(count)]
         past += yield next_round(drawn, past, settings)
     return trials_done(past)
 
 
-def random_structure(blocks: int, rng: Random) -> Structure:
+def random_structure(blocks: int, rng: Random, within: Within = anywhere) -> Structure:
     """One of the matrices with that many blocks that satisfy C2, all equally probable."""
     while True:
         structure = with_random_terms(EMPTY, blocks, rng)
-        if covers(structure) and satisfies_c2(
-            structure
-        ):  # the first, a part of the second, fails most and faster
+        if covers(structure) and is_admitted(structure, within):  # the first fails most and faster
             return structure
 
 
-def tpe_search(settings: SearchSettings) -> Strategy:
+def is_admitted(structure: Structure, within: Within) -> bool:
+    return satisfies_c2(structure) and (within is anywhere or within(canonical(structure, "extended")))
+
+
+def tpe_search(settings: SearchSettings, within: Within = anywhere) -> Strategy:
     """Rounds of K2 structures with b blocks, asked of Optuna's TPE together.
 
     The sampler takes the open points of a round for bad ones, so that it does not ask for one point eight times.
@@ -55,7 +58,7 @@ def tpe_search(settings: SearchSettings) -> Strategy:
     study = tpe_study(settings.seed)
     past: list[Record] = []
     while count := round_size(past, settings):
-        asked = [feasible(study, settings.blocks) for _ in range(count)]
+        asked = [feasible(study, settings.blocks, within) for _ in range(count)]
         if None in asked:
             return "TPE proposes no more structures that satisfy C2"
         points = [point for point in asked if point is not None]
@@ -79,12 +82,14 @@ def tpe_study(seed: int) -> optuna.Study:
     return optuna.create_study(direction="maximize", sampler=sampler)
 
 
-def feasible(study: optuna.Study, blocks: int) -> tuple[optuna.Trial, Structure] | None:
+def feasible(
+    study: optuna.Study, blocks: int, within: Within = anywhere
+) -> tuple[optuna.Trial, Structure] | None:
     """The next point that satisfies C2; those that do not are told to have an MRR of 0, untrained."""
     for _ in range(FRUITLESS_ASKS):
         point = study.ask()
         structure = structure_at(point, blocks)
-        if satisfies_c2(structure):
+        if is_admitted(structure, within):
             return point, structure
         study.tell(point, 0.0)
     return None

@@ -26,7 +26,7 @@ from autosf.algebra.space import five_f4
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, ZOO
 from autosf.search.fidelity import estimates, full_runs, highest_rungs, screening_rung, seed_variance
-from autosf.search.moves import neighbour
+from autosf.search.moves import anywhere, neighbour
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Trial
 from autosf.search.surrogate import fit_surrogate
 from autosf.search.verdict import SEEDS_APART, fresh_seeds, is_human_designed
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from autosf.algebra.structure import Structure
+    from autosf.search.moves import Within
     from autosf.search.record import Record, Strategy
     from autosf.search.settings import SearchSettings
     from autosf.search.surrogate import Surrogate
@@ -71,8 +72,11 @@ class View:
         return self.ranking[0]
 
 
-def free(settings: SearchSettings) -> Strategy:
-    """Rounds until the trials, the time or the hope is used up; then the finals."""
+def free(settings: SearchSettings, within: Within = anywhere) -> Strategy:
+    """Rounds until the trials, the time or the hope is used up; then the finals.
+
+    Only classes that lie `within` a part of the space are tried, beside the known good ones.
+    """
     past: list[Record] = []
     reason = ""
     hopeless = 0
@@ -84,7 +88,7 @@ def free(settings: SearchSettings) -> Strategy:
             rng = Random(f"{settings.seed} {len(past)}")  # noqa: S311 - reproducible, not secret
             epochs = screening_rung(past, settings.epochs, settings.grain)
             wanted = max(2, round(settings.chosen * SCREENED * settings.epochs / epochs))
-            chosen, chance = candidates(view, settings, rng, epochs=epochs, wanted=wanted)
+            chosen, chance = candidates(view, settings, rng, epochs=epochs, wanted=wanted, within=within)
             hopeless = hopeless + 1 if chosen and chance < IMPROBABLE else 0
             trials = [*promotions(view, settings), *repeats(view, settings), *chosen]
             reason = ended(past, trials, hopeless, settings)
@@ -126,6 +130,7 @@ def candidates(
     wanted: int,
     judged: int = 0,
     pending: AbstractSet[Structure] = frozenset(),
+    within: Within = anywhere,
 ) -> tuple[list[Trial], float]:
     """New structures to be screened, and the probability that one of them beats the leader.
 
@@ -136,7 +141,7 @@ def candidates(
         wanted = min(wanted, settings.trials - len(tried))
     if wanted <= 0:
         return [], 0.0
-    pool = neighbours(parents(view, settings, rng), tried, max(settings.candidates, 2 * wanted), rng)
+    pool = neighbours(parents(view, settings, rng), tried, settings.candidates, rng, within)
     if not pool:
         return [], 0.0
     draws = posterior_draws(view, pool, rng)
@@ -153,13 +158,18 @@ def parents(view: View, settings: SearchSettings, rng: Random) -> list[Structure
 
 
 def neighbours(
-    sources: Sequence[Structure], tried: set[Structure], count: int, rng: Random
+    sources: Sequence[Structure],
+    tried: set[Structure],
+    count: int,
+    rng: Random,
+    within: Within = anywhere,
 ) -> list[Structure]:
     """So many classes around the sources that are new and satisfy C2, repeats counted up to sign."""
     found: dict[Structure, None] = {}
     for _ in range(FRUITLESS_DRAWS + count):
         form = canonical(neighbour(sources, rng), "extended")
-        if form not in tried and form not in found and satisfies_c2(form, up_to_sign=True):
+        is_new = form not in tried and form not in found
+        if is_new and satisfies_c2(form, up_to_sign=True) and within(form):
             found[form] = None
             if len(found) == count:
                 break

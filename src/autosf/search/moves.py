@@ -8,8 +8,17 @@ from autosf.algebra.invariance import permuted, renamed
 from autosf.algebra.structure import Structure, from_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from random import Random
+
+    Within = Callable[
+        [Structure], bool
+    ]  # whether a class, in its form under the extended group, may be tried
+
+
+def anywhere(_: Structure) -> bool:
+    """The whole space."""
+    return True
 
 
 def with_random_terms(structure: Structure, count: int, rng: Random) -> Structure:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from autosf.search.record import Strategy
     from autosf.search.settings import SearchSettings
 
-STRATEGIES: dict[str, Callable[[SearchSettings], Strategy]] = {
+STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "free": free,
     "paper": alg_2,
     "greedy": partial(alg_2, variant=Variant(filtered=False, predictor=None)),

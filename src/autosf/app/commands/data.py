@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, console, json_option
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def data() -> None:
 
 
 @data.command(epilog="Example: autosf data stats umls")
-@click.argument("graph")
+@click.argument("graph", shell_complete=completing.graphs)
 @click.option("--relations", "most", default=20, show_default=True, help="How many relations to show.")
 @json_option
 def stats(graph: str, most: int, as_json: bool) -> None:

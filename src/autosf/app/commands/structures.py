@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, json_option
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ SHOWN_PARTS = 16  # what `show` computes in a moment; structures themselves may 
 
 
 @click.command(epilog="Example: autosf show complex")
-@click.argument("structure")
+@click.argument("structure", shell_complete=completing.structures)
 @click.option("--published", is_flag=True, help="Read STRUCTURE as a list of the released code: 2,1,3,0")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Also write the drawing here.")
 @json_option
@@ -249,11 +250,12 @@ def space_told(result: dict[str, Any]) -> str:
 
 def write_svg(structure: Structure, path: Path) -> None:
     """Write the drawing; nothing half-written is left."""
-    from autosf.app.drawing import as_svg
+    from autosf.app.charts import standalone
+    from autosf.app.drawing_svg import structure_svg
     from autosf.app.whole_file import write_whole
     from autosf.errors import UserError, quoted
 
     try:
-        write_whole(path, as_svg(structure))
+        write_whole(path, standalone(structure_svg(structure)))
     except OSError as error:
         raise UserError(f"{quoted(path)}: cannot write the drawing ({error.strerror})") from None

@@ -9,15 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autosf.app.answer import answer, console, json_option
+from autosf.app import completing
+from autosf.app.answer import answer, console, json_option, say
 
 if TYPE_CHECKING:
+    from autosf.app.training import Job
     from autosf.embedding.state import State
+
+track_option = click.option(
+    "--track",
+    multiple=True,
+    metavar="WHERE",
+    help="Also tell tensorboard:FOLDER or mlflow:ADDRESS; repeatable.",
+)
 
 
 @click.command(epilog="Example: autosf train umls --structure simple --epochs 20 --out umls-simple")
-@click.argument("graph")
-@click.option("--structure", default="complex", show_default=True, help="A name of the zoo, rows, or a RUN.")
+@click.argument("graph", shell_complete=completing.graphs)
+@click.option(
+    "--structure", default="complex", show_default=True, shell_complete=completing.structures,
+    help="A name of the zoo, rows, or a RUN.",
+)  # fmt: skip
 @click.option("--dimension", type=int, help="Width of an embedding.")
 @click.option("--epochs", type=int, help="How often to go through the graph.")
 @click.option("--batch-size", type=int, help="Queries in a step.")
@@ -36,7 +48,11 @@ if TYPE_CHECKING:
     help="Where.",
 )
 @click.option("--threads", type=int, help="Threads of the CPU to use. [default: all, 1 for a small graph]")
+@click.option(
+    "--on-disk", is_flag=True, help="Keep embeddings in files beside the model: for graphs beyond memory."
+)
 @click.option("--resume", is_flag=True, help="Go on where an interrupted training stopped.")
+@track_option
 @json_option
 def train(
     graph: str,
@@ -47,11 +63,13 @@ def train(
     out: Path | None,
     device: str,
     threads: int | None,
+    on_disk: bool,
     resume: bool,
+    track: tuple[str, ...],
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Train a scoring function on GRAPH and save the model.
+    """Train one function on GRAPH and save the model.
 
     Settings come from the graph's preset, then from --settings, --set and the options. Ctrl-C keeps a
     checkpoint; the same command with --resume goes on to the same weights as if it had not been stopped.
@@ -60,20 +78,38 @@ def train(
 
     from autosf.app.graphs import graph_of
     from autosf.app.run_results import structure_meant
+    from autosf.app.tracking import epoch_log, tracked
     from autosf.app.training import Job, device_of, gathered_settings, is_small_step, run_training
 
     wanted = structure_meant(structure)
     read = graph_of(graph)
     for warning in read.warnings:
-        click.echo(f"autosf: {warning}", err=True)
-    chosen = gathered_settings(read.name, settings, pairs, given)
+        say(warning)
+    chosen = gathered_settings(read.name, settings, pairs, given, len(read.entities))
     folder = out or default_folder(read.name, structure)
     if threads or is_small_step(read, chosen):
         torch.set_num_threads(threads or 1)
-    job = Job(read, wanted, chosen, seed, device_of(device), folder, graph)
-    with EpochBar(chosen.epochs) as bar:
-        result = run_training(job, resume, bar.report, "autosf " + shlex.join(sys.argv[1:]))
+    job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
+    if not resume:
+        announce(job)
+    described = {"graph": read.name, "structure": wanted, "seed": seed, **chosen.as_dict()}
+    with tracked(track, folder.name, described, say) as tracker, EpochBar(chosen.epochs) as bar:
+        report = epoch_log(tracker, bar.report)
+        result = run_training(job, resume, report, "autosf " + shlex.join(sys.argv[1:]))
+        tracker.numbers(
+            result["epochs"], {f"valid/{name}": value for name, value in (result["valid"] or {}).items()}
+        )
     answer(result, as_json, lambda: told(result))
+
+
+def announce(job: Job) -> None:
+    """Say what a long training will cost."""
+    from autosf.app.estimating import cost_of, training_announced
+
+    cost = cost_of(job.graph, job.structure, job.settings, device=job.device)
+    told = training_announced(cost, job.settings) if cost else None
+    if told:
+        say(told)
 
 
 def default_folder(graph: str, structure: str) -> Path:
@@ -86,12 +122,19 @@ def default_folder(graph: str, structure: str) -> Path:
 
 def told(result: dict[str, Any]) -> str:
     """The result in two sentences."""
+    from autosf.app.duration import span_in_words
+
     valid = result["valid"]
-    quality = f"validation MRR {valid['mrr']:.4f}, hits@10 {valid['hits_at_10']:.4f}; " if valid else ""
+    among = result["valid_candidates"]
+    estimated = f" (estimated from {among:,} candidates)" if among else ""
+    quality = (
+        f"validation MRR {valid['mrr']:.4f}, hits@10 {valid['hits_at_10']:.4f}{estimated}; " if valid else ""
+    )
     ending = {"no better": ", as it no longer improved", "diverged": ", as the loss was no longer finite"}
     ask = f"autosf predict {shlex.quote(result['model'])} --head ... --relation ..."
+    spent = span_in_words(result["train_seconds"])
     return (
-        f"{quality}{result['epochs']} epochs in {result['train_seconds']:.1f} s{ending.get(result['ending'], '')}"
+        f"{quality}{result['epochs']} epochs in {spent}{ending.get(result['ending'], '')}"
         f" (best: epoch {result['best_epoch']})\n"
         f"model: {result['model']}      ask it: {ask}"
     )

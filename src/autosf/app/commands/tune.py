@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, console, json_option
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ TRIALS = 30  # where neither a number nor a budget is given
 
 
 @click.command(epilog="Example: autosf tune umls --trials 3 --set epochs=10 --out umls-tuned")
-@click.argument("graph")
-@click.option("--structure", default="simple", show_default=True, help="A name of the zoo, or JSON rows.")
+@click.argument("graph", shell_complete=completing.graphs)
+@click.option(
+    "--structure", default="simple", show_default=True, shell_complete=completing.structures,
+    help="A name of the zoo, or JSON rows.",
+)  # fmt: skip
 @click.option("--trials", type=click.IntRange(1), help=f"Trainings. [default: {TRIALS}, or by the budget]")
 @click.option("--budget", help="Time to stop after, such as 30m or 1h30m.")
 @click.option(
@@ -48,10 +52,10 @@ def tune(
     resume: bool,
     as_json: bool,
 ) -> None:
-    """Find good settings for training on GRAPH, by validation MRR.
+    """Find good settings for training on GRAPH.
 
-    Tunes learning rate, regularisation, decay and batch size, or what --range names. The first trials are the
-    graph's preset and the defaults. `autosf train --settings RUN` uses what was found.
+    Tunes learning rate, regularisation, decay and batch size, or what --range names, by validation MRR. The
+    first trials are the graph's preset and the defaults. `autosf train --settings RUN` uses what was found.
     """
     import torch
 
@@ -67,7 +71,7 @@ def tune(
     read = graph_of(graph)
     for warning in read.warnings:
         click.echo(f"autosf: {warning}", err=True)
-    start = gathered_settings(read.name, settings, pairs, {})
+    start = gathered_settings(read.name, settings, pairs, {}, len(read.entities))
     ranges = tuning_ranges(start, given, [parsed_pair(pair)[0] for pair in pairs])
     if is_small_step(read, start):
         torch.set_num_threads(1)
@@ -135,9 +139,10 @@ class TrialLines:
 
     def report(self, progress: Progress) -> None:
         if self._live:
-            self._live.update(
-                "\n".join([self._done(progress), *self._best(progress), *self._current(progress)])
-            )
+            from rich.text import Text
+
+            lines = [self._done(progress), *self._best(progress), *self._current(progress)]
+            self._live.update(Text("\n".join(lines), overflow="ellipsis", no_wrap=True))  # at any width
 
     def _done(self, progress: Progress) -> str:
         from autosf.app.duration import time_in_words

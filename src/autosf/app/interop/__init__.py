@@ -1,0 +1,1 @@
+"""Neighbours in the ecosystem: PyKEEN's data sets and models, and ours as theirs."""

@@ -1,0 +1,99 @@
+"""The best human-designed structure of a run, trained as the winner was and kept in the run, to compare with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from autosf.algebra.invariance import canonical
+from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, named
+from autosf.app.report.portrait import title_of
+from autosf.app.searching import graph_again, model_job, train_in_run
+from autosf.embedding.model_folder import is_model_folder, load_model
+from autosf.runs.history import added_epochs
+from autosf.runs.labels import labelled_graph
+from autosf.search.verdict import is_human_designed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from autosf.algebra.structure import Structure
+    from autosf.app.run_results import Outcome
+    from autosf.embedding.model import Model
+    from autosf.embedding.state import State
+    from autosf.runs.run import Run
+    from autosf.search.record import Record
+
+CHEAP = 60.0  # seconds: a shorter training is not asked about
+UNTRIED = "complex"  # stands for the four where a search has tried none
+
+
+@dataclass(frozen=True, slots=True)
+class Opponent:
+    """Which human-designed structure the winner meets, where its model is kept, and what training it takes."""
+
+    structure: Structure
+    title: str
+    folder: Path
+    seconds: float | None  # estimated
+
+
+def opponent_of(run: Run, outcome: Outcome) -> Opponent:
+    """The best of the four that is not the winner itself, by the finals, else by the leaderboard."""
+    structure = best_human(outcome)
+    return Opponent(
+        structure=structure,
+        title=title_of(structure),
+        folder=run.folder / "human",
+        seconds=training_seconds(run, outcome.records),
+    )
+
+
+def best_human(outcome: Outcome) -> Structure:
+    """Its canonical form, which is what a search trains."""
+    best = outcome.best
+    assert best is not None, "a search without any success has no winner to compare with"
+    own = canonical(best.structure, "extended")
+    finals = [best.verdict.human.structure] if best.verdict and best.verdict.human else []
+    tried = [row.structure for row in outcome.standings if is_human_designed(row.structure)]
+    untried = [named(name).structure for name in (UNTRIED, *HUMAN_DESIGNED_FOUR)]
+    forms = (canonical(structure, "extended") for structure in (*finals, *tried, *untried))
+    return next(form for form in forms if form != own)
+
+
+def training_seconds(run: Run, records: Sequence[Record]) -> float | None:
+    """What a training as the winner's should take, by the trials' seconds for an epoch."""
+    spent = [
+        record.seconds / cost
+        for record, cost in zip(records, added_epochs(records), strict=True)
+        if cost and not record.failed
+    ]
+    if not spent:
+        return None
+    width = final_dimension(run) / run.plan.settings.dimension
+    return median(spent) * run.plan.settings.epochs * width
+
+
+def train_opponent(
+    run: Run, opponent: Opponent, device: str, say: Callable[[str], None], report: Callable[[State], None]
+) -> None:
+    """Train it in the run's folder, where the next report finds it."""
+    facts = {"opponent": "the best human-designed structure of the search"}
+    hidden = run.plan.hide_test  # only then does its training need what the run does not hold
+    graph = graph_again(run, say) if hidden else labelled_graph(run.graph_folder, run.labels)
+    job = model_job(run, graph, opponent.structure, opponent.folder, device, facts)
+    train_in_run(run, job, report)
+
+
+def kept_model(run: Run, folder: Path, structure: Structure) -> Model | None:
+    """The model of a structure as the run trains its winner, if the folder holds it."""
+    if not is_model_folder(folder):
+        return None
+    model = load_model(folder).model
+    return model if (model.structure, model.dimension) == (structure, final_dimension(run)) else None
+
+
+def final_dimension(run: Run) -> int:
+    return int(run.plan.search["final_dimension"] or run.plan.settings.dimension)

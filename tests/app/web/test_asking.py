@@ -1,0 +1,69 @@
+"""Questions that arrive together are answered together, each as if it were alone."""
+
+import asyncio
+import threading
+
+import pytest
+
+from autosf.app.web.asking import MOST_TOGETHER, Answer, Desk, Question, answered
+
+
+def test_together_or_alone_the_answers_are_the_same(asked):
+    questions = [
+        Question(absent, first, second, top, hide)
+        for absent in ("head", "relation", "tail")
+        for first, second, top, hide in ((0, 1, 3, True), (2, 3, 7, False), (4, 5, 1, True))
+    ]
+    together = answered(asked, asked.calibration(), questions)
+    for question, answers in zip(questions, together, strict=True):
+        (alone,) = answered(asked, asked.calibration(), [question])
+        assert [answer.candidate for answer in answers] == [answer.candidate for answer in alone]
+        assert [answer.score for answer in answers] == pytest.approx([answer.score for answer in alone])
+        assert len(answers) <= question.top
+
+
+def test_what_arrives_while_the_desk_is_busy_is_one_batch():
+    batches, gate = [], threading.Event()
+
+    def answer_all(questions):
+        batches.append(len(questions))
+        gate.wait(10)
+        return [[Answer(question.first, 0.0, None, None)] for question in questions]
+
+    async def ask_many():
+        desk = Desk(answer_all)
+        asked = [
+            asyncio.ensure_future(desk.ask(Question("tail", place, 0, 1, False))) for place in range(100)
+        ]
+        await asyncio.sleep(0.05)
+        gate.set()
+        found = await asyncio.gather(*asked)
+        desk.close()
+        return [answers[0].candidate for answers in found]
+
+    assert asyncio.run(ask_many()) == list(range(100))
+    assert batches == [1, MOST_TOGETHER, 99 - MOST_TOGETHER]
+
+
+def test_who_leaves_disturbs_nobody_and_a_fault_reaches_those_who_wait():
+    gate = threading.Event()
+
+    def answer_all(questions):
+        gate.wait(10)
+        if questions[0].first == 2:
+            raise ZeroDivisionError
+        return [[Answer(question.first, 0.0, None, None)] for question in questions]
+
+    async def ask_three():
+        desk = Desk(answer_all)
+        first, second = (asyncio.ensure_future(desk.ask(Question("tail", n, 0, 1, False))) for n in (0, 1))
+        await asyncio.sleep(0.02)
+        first.cancel()
+        gate.set()
+        assert (await second)[0].candidate == 1
+        with pytest.raises(ZeroDivisionError):
+            await desk.ask(Question("tail", 2, 0, 1, False))
+        assert (await desk.ask(Question("tail", 3, 0, 1, False)))[0].candidate == 3
+        desk.close()
+
+    asyncio.run(ask_three())
