@@ -75,6 +75,16 @@ def test_evaluate_has_the_keys_programs_rely_on_and_the_numbers_of_ranking(folde
     assert found["mrr_interval"][0] <= found["mrr"] <= found["mrr_interval"][1]
 
 
+def test_evaluate_says_when_ranks_are_estimates(folder, trained):
+    found, exact = result(evaluate, folder, "--candidates", 6), result(evaluate, folder)
+    assert (found["sampled"], found["candidates"]) == (True, 6)
+    assert (exact["sampled"], exact["candidates"]) == (False, len(trained.entities))
+    assert found["mrr"] != exact["mrr"]
+    assert result(evaluate, folder, "--candidates", 10**9) == exact
+    assert "ranks estimated from 6 candidates" in text(evaluate, folder, "--candidates", 6)
+    assert "estimated" not in text(evaluate, folder)
+
+
 @pytest.mark.parametrize("by", ["relation", "pattern", "side", "category"])
 def test_evaluate_by_groups(folder, by):
     found = result(evaluate, folder, "--by", by, "--split", "valid")
@@ -223,6 +233,24 @@ def test_exported_files_open_with_other_tools(tmp_path, reciprocal):
     assert np.array_equal(np.array([line.split(" ")[1:] for line in lines[1:]], np.float32), entities)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
     assert len({path.stat().st_mode for path in tmp_path.glob("a.*")}) == 1
+
+
+@pytest.mark.slow
+def test_gensim_opens_what_is_exported_as_word2vec(tmp_path):
+    """With labels that hold white space and characters of other scripts."""
+    from gensim.models import KeyedVectors
+
+    names = ["new york", "東京", "é\u2003x", "#1", *(f"e{number}" for number in range(16))]
+    triples = [[number, 0, (number + 1) % 20] for number in range(20)]
+    graph = KnowledgeGraph.from_ids("g", names, ["r"], {"train": triples})
+    trained = random_model(graph)
+    folder = save_model(tmp_path / "model", trained)
+    text(export, folder, "--to", "word2vec", tmp_path / "a.txt")
+    vectors = KeyedVectors.load_word2vec_format(str(tmp_path / "a.txt"), binary=False)
+    assert {"new_york", "東京", "é_x", "#1"} <= set(vectors.index_to_key)
+    for label, row in zip(trained.entities.labels, trained.model.entities.numpy(), strict=True):
+        assert np.array_equal(vectors["_".join(label.split())], row)
+    assert len(vectors.most_similar("new_york", topn=3)) == 3
 
 
 def test_labels_that_a_form_cannot_hold_are_refused_and_nothing_is_left(tmp_path):

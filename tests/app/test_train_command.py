@@ -53,6 +53,29 @@ def test_the_keys_programs_rely_on(graph, tmp_path, capfd):
     assert not (tmp_path / "m.checkpoint").exists()
 
 
+def test_on_disk_the_model_is_the_same_and_no_scratch_stays(graph, tmp_path, capfd):
+    options = [graph, "--epochs", 4, "--dimension", 8, "--set", "loss=sampled-softmax"]
+    options += ["--set", "validate_every=1", "--set", "validation_candidates=10"]
+    for name, more in (("memory", []), ("disk", ["--on-disk"])):
+        code, result, _ = trained(capfd, *options, "--out", tmp_path / name, *more)
+        assert (code, result["valid_candidates"]) == (0, 10)
+    one, other = (weights(tmp_path / name) for name in ("memory", "disk"))
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    assert {path.name for path in tmp_path.iterdir()} == {"rules", "memory", "disk"}
+    code, _, said = trained(capfd, graph, "--epochs", 1, "--on-disk", "--out", tmp_path / "no")
+    assert code == 2
+    assert "the multiclass loss changes all rows in every step" in said
+
+
+def test_a_log_gets_a_line_now_and_then(graph, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("autosf.app.commands.training.LINE_SECONDS", -1.0)
+    _, _, err = trained(capfd, graph, "--epochs", 2, "--dimension", 8, "--out", tmp_path / "m")
+    assert [line.partition(", loss")[0] for line in err.splitlines()] == [
+        "autosf: epoch 1 of 2",
+        "autosf: epoch 2 of 2",
+    ]
+
+
 def test_without_any_option_the_model_is_named_after_the_graph(graph, tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, result, _ = trained(capfd, graph, "--epochs", 1)

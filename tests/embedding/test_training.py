@@ -11,6 +11,7 @@ import torch
 from autosf.algebra.zoo import named
 from autosf.embedding.kernels import contract_plainly
 from autosf.embedding.multiclass import Workspace
+from autosf.embedding.presets import LARGE, preset
 from autosf.embedding.queries import batch_of, batches, training_queries
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.state import State
@@ -214,6 +215,12 @@ def test_wrong_settings_are_told(values, message):
     with pytest.raises(UserError) as caught:
         TrainingSettings().changed(values)
     assert str(caught.value) == message
+
+
+def test_large_graphs_without_a_preset_are_trained_against_a_sample():
+    assert preset("nameless", LARGE).loss == "multiclass"
+    assert preset("nameless", LARGE + 1).loss == "sampled-softmax"
+    assert preset("WN18RR", LARGE + 1).loss == "multiclass"
 
 
 def test_a_dimension_must_fit_the_parts(graph):

@@ -15,6 +15,7 @@ from autosf.app.duration import seconds_in
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
 from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
+from autosf.app.search_sample import searched_entities
 from autosf.app.searching import (
     PATIENCE,
     TUNING_SHARE,
@@ -31,12 +32,15 @@ from autosf.app.searching import (
     refuse_unsearchable,
     served,
 )
+from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
 from autosf.embedding.presets import preset
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.run import open_run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autosf.app.run_results import Best, Outcome
     from autosf.runs.cluster import Site
     from autosf.runs.run import Run
@@ -116,11 +120,14 @@ def search(
     final_dimension: int | None = None,
     blocks: int = 6,
     threads: int | None = None,
+    asynchronous: bool = False,
+    sample: int | None = None,
     cluster: str | None = None,
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
     tune: bool = True,
     hide_test: bool = False,
+    track: Sequence[str] | str = (),
     **settings: Any,
 ) -> Found:
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
@@ -129,7 +136,9 @@ def search(
     such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. Settings are
     those of `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to
     tuning, unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
-    validation is ranked, as most papers do.
+    validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
+    connected part of it, and the winner is trained on all. `track` names who else is told of every trial:
+    "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
@@ -137,12 +146,16 @@ def search(
     tunes = is_to_be_tuned(read, bool(settings) or not tune)
     request = Request(
         source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
-        settings=preset(read.name).changed({"patience": PATIENCE, **settings}),
+        settings=preset(read.name, searched_entities(read, sample)).changed(
+            {"patience": PATIENCE, **settings}
+        ),
         strategy=strategy,
         trials=trials or default_trials(strategy, seconds),
         blocks=blocks,
         seed=seed,
-        threads=threads or default_threads(read),
+        threads=threads or default_threads(read, sample),
+        asynchronous=asynchronous,
+        sample=sample,
         budget=seconds,
         hide_test=hide_test,
         final_dimension=final_dimension,
@@ -150,7 +163,9 @@ def search(
     )
     refuse_unsearchable(read, request)  # before a folder is made for nothing
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="autosf-")) / "run"
-    return finished(begun(read, request, folder), read, workers, None, device_of(device), site)
+    described = {"graph": read.name, "strategy": strategy, "seed": seed}
+    with tracked(track, folder.name, described) as tracker:
+        return finished(begun(read, request, folder), read, workers, None, device_of(device), site, tracker)
 
 
 def resume(
@@ -182,9 +197,13 @@ def finished(
     budget: float | None,
     device: str,
     site: Site | None = None,
+    tracker: Tracker = NOBODY,
 ) -> Found:
     """The run with its strategy at its end and its winner trained."""
-    if not is_done(outcome_of(run), budget):
-        served(run, workers, budget, site=site)
-    final_model(run, graph, device)
-    return Found(run.folder, outcome_of(run))
+    before = outcome_of(run)
+    if not is_done(before, budget):
+        served(run, workers, budget, finished=trial_log(tracker, past=before.records), site=site)
+    final_model(run, graph, device, epoch_log(tracker, prefix="winner_"))
+    found = Found(run.folder, outcome_of(run))
+    tracker.words({"winner": found.best.structure, "ending": found.ending, **run.plan.settings.as_dict()})
+    return found

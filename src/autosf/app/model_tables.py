@@ -36,7 +36,8 @@ def _numbers(row: Mapping[str, Any]) -> list[str]:
 def evaluation_for_people(result: Mapping[str, Any], by: str | None) -> list[RenderableType]:
     """All triples, those without unseen entities, and the groups."""
     titles = [TITLES.get(key, key.replace("_", " ")) for key in METRICS]
-    title = f"\n{label(result['graph'])}, {result['split']}, filtered"
+    ranks = f", ranks estimated from {result['candidates']:,} candidates" if result["sampled"] else ""
+    title = f"\n{label(result['graph'])}, {result['split']}, filtered{ranks}"
     table = _table(title, [""], titles)
     table.add_row("all triples", *_numbers(result))
     if result["seen"] and result["unseen_count"]:

@@ -33,6 +33,7 @@ BESIDE_THE_STRATEGY = (
     "budget",
     "final_dimension",
     "tuning",
+    "sample",
 )  # what a plan's search holds besides its settings
 
 
@@ -128,6 +129,7 @@ def result_of(run: Run, outcome: Outcome | None = None) -> dict[str, Any]:
         "hide_test": run.plan.hide_test,
         "settings": run.plan.settings.as_dict(),
         "tuning": run.plan.search.get("tuning"),
+        "sample": run.plan.search.get("sample"),
     }
 
 

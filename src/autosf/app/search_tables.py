@@ -14,6 +14,7 @@ from autosf.algebra.structure import from_rows
 from autosf.algebra.zoo import named
 from autosf.app.drawing import as_text
 from autosf.app.duration import time_in_words
+from autosf.app.search_sample import told_sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,6 +99,8 @@ def leaderboard_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
     head = (
         f"{result['trials']} trials{failed} in {time_in_words(result['seconds'])}; {states[result['state']]}"
     )
+    if result["sample"]:
+        head += f"\non {told_sample(result['sample'])}"
     if not result["leaderboard"]:
         return [head]
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -18,6 +18,7 @@ from autosf.algebra.zoo import named
 from autosf.app.graphs import graph_of
 from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
+from autosf.app.search_sample import final_settings, searched_entities, searched_part
 from autosf.app.training import Job, is_small_step, run_training
 from autosf.app.tuning import TuningJob, run_tuning
 from autosf.app.whole_file import write_whole
@@ -31,13 +32,13 @@ from autosf.runs.labels import labelled_graph
 from autosf.runs.ledger import held
 from autosf.runs.ranges import tuning_ranges
 from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
-from autosf.runs.serving import Outer, Service, serve
+from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
 from autosf.runs.task import SAVE_SECONDS
 from autosf.runs.workers import Crew
 from autosf.search.free import most_finals
 from autosf.search.record import OUT_OF_TIME
 from autosf.search.settings import SearchSettings
-from autosf.search.strategies import strategy_named
+from autosf.search.strategies import asynchronous_strategy, strategy_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -79,8 +80,11 @@ class Request:
     seed: int = 0
     threads: int = 1
     hide_test: bool = False  # test answers are known ones while validation is ranked
+    asynchronous: bool = False
     budget: float | None = None  # seconds, tuning and the last training included
     final_dimension: int | None = None
+    sample: int | None = None  # entities to search on; the winner is trained on all
+    sample_by: str = "walk"
     tuning_share: float = 0.0  # of the budget; 0 where settings are given
     command: str = ""
 
@@ -94,6 +98,7 @@ class Request:
             blocks=self.blocks,
             candidates=POOL if self.strategy == "free" else PAPER.candidates,
             grain=settings.validate_every or 1,
+            asynchronous=self.asynchronous,
         )
 
 
@@ -102,9 +107,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def default_threads(graph: KnowledgeGraph) -> int:
+def default_threads(graph: KnowledgeGraph, sample: int | None = None) -> int:
     """One thread for each of many workers, which is faster; all for the one worker of a large graph."""
-    return cores() if len(graph.entities) > LARGE else 1
+    return cores() if searched_entities(graph, sample) > LARGE else 1
 
 
 def default_trials(strategy: str, budget: float | None) -> int | None:
@@ -142,7 +147,10 @@ def refuse_unsearchable(graph: KnowledgeGraph, request: Request) -> None:
         refuse_odd_dimension(dimension, PARTS)
     if not request.settings.validate_every:
         raise UserError("setting validate_every: a search needs validations, expected a number from 1")
-    strategy_named(request.strategy, request.searched(request.settings)).close()
+    chosen = request.searched(request.settings)
+    strategy_named(request.strategy, chosen).close()
+    if chosen.asynchronous:
+        asynchronous_strategy(chosen).close()
 
 
 def begun(
@@ -152,14 +160,16 @@ def begun(
     tuning: Callable[[TuningProgress], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Run:
-    """The new run, with settings that were tuned first where nobody gave any."""
+    """The new run, with settings that were tuned first where nobody gave any; on a sample where one is wanted."""
     refuse_used(folder)
     refuse_unsearchable(graph, request)
+    graph, sample = searched_part(graph, request.sample, request.sample_by, request.seed, say)
     settings, tuned = request.settings, None
     if request.tuning_share:
         settings, tuned = tuned_settings(graph, request, folder, tuning, say)
     settings = often_validated(settings)
     beside = {"budget": request.budget, "final_dimension": request.final_dimension, "tuning": tuned}
+    beside["sample"] = sample
     plan = Plan(
         settings=settings,
         search=asdict(request.searched(settings)) | beside,
@@ -258,6 +268,8 @@ def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> Knowle
         graph = graph_of(run.plan.source) if run.plan.source else None
     except UserError as error:
         say(f"going on without the graph's source, so that the model will know no test triples ({error})")
+        if run.plan.search.get("sample"):
+            say("the winner is trained on the sample, as the whole graph is gone")
         graph = None
     if graph is None:
         return labelled_graph(run.graph_folder, run.labels)
@@ -293,9 +305,11 @@ def served(
     )
     with LiveFile(run) as live:
         ears = both(live.progress, progress), both(live.finished, finished)
-        serve(
-            run, strategy_named(settings.strategy, settings), service, Outer(time.monotonic, time.time, *ears)
-        )
+        outer = Outer(time.monotonic, time.time, *ears)
+        if settings.asynchronous:
+            serve_asynchronously(run, asynchronous_strategy(settings), service, outer)
+        else:
+            serve(run, strategy_named(settings.strategy, settings), service, outer)
 
 
 def seconds_to_serve(run: Run, budget: float | None) -> float:
@@ -316,7 +330,8 @@ def final_model(
         )
     if best is None:
         raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
-    facts = {"search": {"strategy": run.plan.search["strategy"], "best": best_as_json(best)}}
+    search = {"strategy": run.plan.search["strategy"], "sample": run.plan.search.get("sample")}
+    facts = {"search": {**search, "best": best_as_json(best)}}
     train_in_run(run, model_job(run, graph, best.structure, run.model, device, facts), report)
 
 
@@ -325,10 +340,13 @@ def model_job(
 ) -> Job:
     """The training of a structure as a run trains its winner."""
     wanted = run.plan.search["final_dimension"] or run.plan.settings.dimension
+    settings = replace(run.plan.settings, dimension=wanted)
+    if run.plan.search.get("sample"):
+        settings = final_settings(settings, len(graph.entities))
     return Job(
         graph=graph,
         structure=structure,
-        settings=replace(run.plan.settings, dimension=wanted),
+        settings=settings,
         seed=run.plan.seed,
         device=device,
         out=out,

@@ -13,6 +13,7 @@ import torch
 
 from autosf import __version__
 from autosf.app.graphs import graph_of
+from autosf.app.tracking import epoch_log, tracked
 from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint
 from autosf.embedding.epochs import changes_in_place
 from autosf.embedding.model_folder import save_model
@@ -22,7 +23,7 @@ from autosf.embedding.trained_model import TrainedModel
 from autosf.embedding.training import Trained, train
 from autosf.errors import UserError, quoted
 from autosf.evaluation.metrics import summarise
-from autosf.evaluation.ranking import rank
+from autosf.evaluation.sampled_ranking import rank_among
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.graph.known_answers import known_answers
 from autosf.runs.shared_graph import without_test
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 
     from autosf.algebra.structure import Structure
     from autosf.app.predicting import AskableModel
+    from autosf.embedding.model import Model
     from autosf.embedding.settings import TrainingSettings
     from autosf.embedding.state import State
+    from autosf.evaluation.metrics import Metrics
     from autosf.graph.known_answers import KnownAnswers
 
 SMALL_STEP = 1 << 18  # scores in a step; below this, threads wait for each other longer than they work
@@ -69,10 +72,10 @@ class Job:
 
 
 def gathered_settings(
-    graph_name: str, file: Path | None, pairs: Sequence[str], given: Mapping[str, Any]
+    graph_name: str, file: Path | None, pairs: Sequence[str], given: Mapping[str, Any], entities: int = 0
 ) -> TrainingSettings:
-    """A value given by the user wins over the file, the file over the preset."""
-    settings = preset(graph_name)
+    """A value given by the user wins over the file, the file over the preset, which many entities change."""
+    settings = preset(graph_name, entities)
     if file is not None:
         settings = settings.changed(settings_in(file))
     settings = settings.changed(dict(parsed_pair(pair) for pair in pairs))
@@ -150,7 +153,11 @@ def trained_result(
     job: Job, known: KnownAnswers, state: State | None, watch: Callable[[State], None]
 ) -> tuple[Trained, dict[str, Any]]:
     """The trained model and what there is to tell of it."""
-    valid_triples = job.graph.valid
+    valid_triples, candidates = job.graph.valid, job.settings.validation_candidates
+
+    def measured(model: Model) -> Metrics:
+        return summarise(rank_among(model, valid_triples, known, candidates))
+
     trained = train(
         job.graph,
         job.structure,
@@ -158,9 +165,7 @@ def trained_result(
         seed=job.seed,
         clock=time.perf_counter,
         device=job.device,
-        validate=(lambda model: summarise(rank(model, valid_triples, known)).mrr)
-        if len(valid_triples)
-        else None,
+        validate=(lambda model: measured(model).mrr) if len(valid_triples) else None,
         watch=watch,
         state=state,
         storage=job.storage,
@@ -168,9 +173,10 @@ def trained_result(
     if trained.ending == "diverged" and not trained.state.curve:
         raise UserError("training diverged in its first epoch: the loss is not finite; lower learning_rate")
     finished = trained.ending != "interrupted" and len(valid_triples)
-    valid = summarise(rank(trained.model, valid_triples, known)) if finished else None
+    valid = measured(trained.model) if finished else None
     return trained, {
         "valid": asdict(valid) if valid else None,
+        "valid_candidates": candidates if 0 < candidates < len(job.graph.entities) else None,
         "epochs": trained.state.epochs,
         "best_epoch": trained.state.best.number if trained.state.best else trained.state.epochs,
         "ending": trained.ending,
@@ -219,19 +225,23 @@ def train_model(
     *,
     seed: int = 0,
     device: str = "auto",
+    track: Sequence[str] | str = (),
     **settings: Any,
 ) -> AskableModel:
     """Train on a graph (a name, path, frame, array or KnowledgeGraph) and return a model to ask.
 
     The structure is a name of the zoo, rows as JSON, or the folder of a run, for the best it has found.
-    Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`.
+    Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`. `track`
+    names who else is told of every epoch: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     from autosf.app.predicting import AskableModel
     from autosf.app.run_results import structure_meant
 
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
     chosen = structure_meant(structure) if isinstance(structure, str) else structure
-    wanted = preset(read.name).changed(settings)
+    wanted = preset(read.name, len(read.entities)).changed(settings)
     job = Job(read, chosen, wanted, seed, device_of(device), Path())
-    trained, result = trained_result(job, known_answers(read), None, lambda _: None)
+    described = {"graph": read.name, "structure": chosen, "seed": seed, **wanted.as_dict()}
+    with tracked(track, read.name, described) as tracker:
+        trained, result = trained_result(job, known_answers(read), None, epoch_log(tracker))
     return AskableModel(labelled(job, trained, result, ""))

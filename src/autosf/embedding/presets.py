@@ -10,6 +10,9 @@ from typing import Any
 from autosf.algebra.zoo import plain
 from autosf.embedding.settings import TrainingSettings
 
+LARGE = 250_000  # entities: a step over all of them would take tens of times as long as one over a sample
+FOR_LARGE = {"loss": "sampled-softmax", "negatives": 1024, "validation_candidates": 1000}
+
 
 @cache
 def presets() -> dict[str, dict[str, Any]]:
@@ -18,9 +21,12 @@ def presets() -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
-def preset(graph_name: str) -> TrainingSettings:
-    """The settings for a graph: its preset where there is one, the defaults elsewhere."""
-    return TrainingSettings().changed(preset_values(graph_name) or {})
+def preset(graph_name: str, entities: int = 0) -> TrainingSettings:
+    """The settings for a graph: its preset where there is one, elsewhere the defaults for so many entities."""
+    found = preset_values(graph_name)
+    if found is None:
+        found = FOR_LARGE if entities > LARGE else {}
+    return TrainingSettings().changed(found)
 
 
 def has_preset(graph_name: str) -> bool:

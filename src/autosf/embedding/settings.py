@@ -43,6 +43,7 @@ class TrainingSettings:
     margin: float = 1.0  # of the hinge loss
     patience: int = 5  # validations without a better MRR before training stops; 0 never stops
     validate_every: int = 5  # epochs; 0 never validates
+    validation_candidates: int = 0  # entities that validation estimates ranks from; 0 ranks among all
     score_megabytes: int = 32  # of scores held at once, which bounds the memory and keeps them in cache
 
     def __post_init__(self) -> None:
@@ -87,6 +88,7 @@ RANGES: dict[str, tuple[float, float, str]] = {
     "margin": (0, ANY, "a number from 0"),
     "patience": (0, ANY, "a number from 0"),
     "validate_every": (0, ANY, "a number from 0"),
+    "validation_candidates": (0, ANY, "a number from 0"),
     "score_megabytes": (1, ANY, "a number from 1"),
 }
 

@@ -60,6 +60,11 @@ class Run:
     plan: Plan
 
     @property
+    def whole_graph(self) -> str:
+        """The digest of the graph that was given, of which `graph` may be a sample."""
+        return str((self.plan.search.get("sample") or {}).get("digest", self.graph))
+
+    @property
     def ledger(self) -> Path:
         return self.folder / "ledger.sqlite"
 
@@ -184,7 +189,7 @@ def refuse_used(folder: Path) -> None:
 
 def refuse_other_graph(run: Run, graph: KnowledgeGraph) -> None:
     """Raise unless the graph is, triple by triple, the one the run began with."""
-    if graph.digest != run.graph:
+    if graph.digest != run.whole_graph:
         raise UserError(
             f"{shown(run.folder)}: the run began with another graph than {graph.name} is now;"
             " give the same, or a new folder"

@@ -20,7 +20,7 @@ from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_c
 from autosf.embedding.training import train
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
-from autosf.evaluation.ranking import rank
+from autosf.evaluation.sampled_ranking import rank_among
 from autosf.search.record import Record
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def trained_state(
     pace = Pace(task.save_seconds, outside.clock)
 
     def validate(model: Model) -> float:
-        return summarise(rank(model, seen.graph.valid, seen.known)).mrr
+        candidates = task.settings.validation_candidates
+        return summarise(rank_among(model, seen.graph.valid, seen.known, candidates)).mrr
 
     def watch(state: State) -> None:
         goes_on = outside.heard(state.curve[-1])

@@ -19,7 +19,7 @@ from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
 from autosf.embedding.training import train
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
-from autosf.evaluation.ranking import rank
+from autosf.evaluation.sampled_ranking import rank_among
 from autosf.graph.known_answers import known_answers
 from autosf.runs.ranges import OneOf, distribution, starts, tuning_ranges, with_values
 from autosf.runs.shared_graph import without_test
@@ -106,7 +106,8 @@ class _Task:
         }
 
     def validate(self, model: Model) -> float:
-        return summarise(rank(model, self.graph.valid, self.known)).mrr
+        candidates = self.settings.validation_candidates
+        return summarise(rank_among(model, self.graph.valid, self.known, candidates)).mrr
 
 
 class _OutOfTimeError(Exception):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autosf.app.answer import answer, json_option
-from autosf.app.commands.search import run_argument, say
+from autosf.app.answer import answer, json_option, say
+from autosf.app.commands.search import run_argument
 
 if TYPE_CHECKING:
     from autosf.runs.run import Run

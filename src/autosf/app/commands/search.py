@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, json_option
+from autosf.app.answer import answer, json_option, say
+from autosf.app.commands.training import track_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from autosf.app.searching import Request
+    from autosf.app.tracking import Tracker
     from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.runs.cluster import Site
     from autosf.runs.run import Run
@@ -77,18 +79,31 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     "--blocks", default=6, show_default=True, help="paper: the most; random, tpe: the only number; free: any."
 )
 @click.option("--final-dimension", type=int, help="Of the winner's model. [default: as in the search]")
+@click.option(
+    "--sample", type=click.IntRange(2),
+    help="Search on a connected part with so many entities; the winner is trained on all.",
+)  # fmt: skip
+@click.option(
+    "--sample-by", type=click.Choice(["walk", "core"]), default="walk", show_default=True,
+    help="Entities that random walks meet, near the graph's mix of relations; or its densest core.",
+)  # fmt: skip
 @click.option("--no-tune", is_flag=True, help="Use the defaults for a graph without a preset.")
 @click.option("--tune-share", type=float, help="Of the budget, for tuning such a graph. [default: 0.2]")
 @click.option(
     "--hide-test", is_flag=True,
     help="Hide answers in the test split while validation is ranked, as most papers do. [default: not read]",
 )  # fmt: skip
+@click.option(
+    "--asynchronous", is_flag=True,
+    help="free without rounds: keeps any number of workers busy, but no two searches are alike.",
+)  # fmt: skip
 @with_cluster_options
 @device_option
+@track_option
 @json_option
 def search(
-    graph: str, out: Path | None, budget: str | None, workers: int | None, device: str, as_json: bool,
-    cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None, **wish: Any,
+    graph: str, out: Path | None, budget: str | None, workers: int | None, device: str, track: tuple[str, ...],
+    cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None, as_json: bool, **wish: Any,
 ) -> None:  # fmt: skip
     """Find the function that suits GRAPH, and train it.
 
@@ -100,6 +115,8 @@ def search(
     from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
+    from autosf.app.searching import refuse_unsearchable
+    from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.runs.run import refuse_used
 
@@ -109,12 +126,15 @@ def search(
         refuse_used(out)
     read = graph_of(graph)
     for warning in read.warnings:
-        click.echo(f"autosf: {warning}", err=True)
+        say(warning)
     folder = out or Path(f"{plain(read.name)}-search")
     request = requested(read, graph, seconds, **wish)
-    with telling_how_to_go_on(folder):
+    refuse_unsearchable(read, request)
+    what = {"graph": read.name, "strategy": request.strategy, "seed": request.seed}
+    with telling_how_to_go_on(folder), tracked(track, folder.name, what, say) as tracker:
         run = begun_in_sight(read, request, folder)
-        result = brought_to_its_end(run, read, workers, None, place, site)
+        tracker.words(run.plan.settings.as_dict())
+        result = brought_to_its_end(run, read, workers, None, place, site, tracker)
     answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -131,9 +151,11 @@ def requested(
     tune_share: float | None,
     threads: int | None,
     trials: int | None,
+    sample: int | None,
     **wish: Any,
 ) -> Request:
     """What the options ask for."""
+    from autosf.app.search_sample import searched_entities
     from autosf.app.searching import (
         PATIENCE,
         TUNING_SHARE,
@@ -146,14 +168,16 @@ def requested(
     from autosf.app.training import gathered_settings
 
     given = {"dimension": dimension, "epochs": epochs}
-    chosen = gathered_settings(graph.name, settings, (f"patience={PATIENCE}", *pairs), given)
+    entities = searched_entities(graph, sample)
+    chosen = gathered_settings(graph.name, settings, (f"patience={PATIENCE}", *pairs), given, entities)
     told = bool(no_tune or settings or pairs or dimension or epochs)
     share = TUNING_SHARE if tune_share is None else tune_share
     return Request(
         source=named_again(source),
         settings=chosen,
         trials=trials or default_trials(wish["strategy"], budget),
-        threads=default_threads(graph) if threads is None else threads,
+        threads=default_threads(graph, sample) if threads is None else threads,
+        sample=sample,
         budget=budget,
         tuning_share=share if is_to_be_tuned(graph, told) else 0.0,
         command="autosf " + shlex.join(sys.argv[1:]),
@@ -167,9 +191,10 @@ def requested(
 @workers_option
 @with_cluster_options
 @device_option
+@track_option
 @json_option
 def resume(
-    run: Path, budget: str | None, workers: int | None, device: str, as_json: bool,
+    run: Path, budget: str | None, workers: int | None, device: str, track: tuple[str, ...], as_json: bool,
     cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None,
 ) -> None:  # fmt: skip
     """Go on with the search in RUN, however it ended.
@@ -182,6 +207,7 @@ def resume(
     from autosf.app.graphs import graph_of
     from autosf.app.run_results import is_run, outcome_of, result_of
     from autosf.app.searching import graph_again, is_done, pending_request
+    from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.runs.run import open_run
 
@@ -199,7 +225,9 @@ def resume(
             if result["model"] and is_done(outcome, seconds):
                 return answer(result, as_json, lambda: result_for_people(result))
             graph = graph_again(opened, say)
-        result = brought_to_its_end(opened, graph, workers, seconds, place, site)
+        what = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
+        with tracked(track, run.name, what | opened.plan.settings.as_dict(), say) as tracker:
+            result = brought_to_its_end(opened, graph, workers, seconds, place, site, tracker)
     return answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -232,7 +260,7 @@ def begun_in_sight(graph: KnowledgeGraph, request: Request, folder: Path) -> Run
     from autosf.runs.ranges import tuning_ranges
 
     if not request.tuning_share:
-        return begun(graph, request, folder)
+        return begun(graph, request, folder, say=say)
     refuse_unsearchable(graph, request)
     budget = request.budget and request.budget * request.tuning_share
     tuned = tuple(tuning_ranges(request.settings, {}))
@@ -247,26 +275,33 @@ def brought_to_its_end(
     budget: float | None,
     device: str,
     site: Site | None = None,
+    tracker: Tracker | None = None,
 ) -> dict[str, Any]:
     """Search until the strategy ends, train the winner, and tell the outcome; progress shows on stderr."""
+    from autosf.algebra.structure import from_rows
     from autosf.app.commands.training import EpochBar
     from autosf.app.estimating import announcement
     from autosf.app.run_results import outcome_of, result_of, search_settings
     from autosf.app.search_progress import SearchLines
     from autosf.app.searching import final_model, is_done, served
+    from autosf.app.tracking import NOBODY, epoch_log, trial_log
 
-    before = outcome_of(run)
+    before, ears = outcome_of(run), tracker or NOBODY
     if not is_done(before, budget):
         structures = search_settings(run).trials if run.plan.search["strategy"] == "free" else None
         whole = budget or run.plan.search["budget"]
-        told = announcement(run, graph, workers, budget) if not before.records else None
+        begins = not before.records and site is None  # how much a cluster can do shows only there
+        told = announcement(run, graph, workers, budget) if begins else None
         if told:
             say(told)
         with SearchLines(before.records, structures, whole, before.seconds) as lines:
-            served(run, workers, budget, lines.progress, lines.finished, site)
+            told_of = trial_log(ears, lines.finished, before.records)
+            served(run, workers, budget, lines.progress, told_of, site)
     with EpochBar(run.plan.settings.epochs) as bar:
-        final_model(run, graph, device, bar.report)
-    return result_of(run)
+        final_model(run, graph, device, epoch_log(ears, bar.report, "winner_"))
+    result = result_of(run)
+    ears.words({"winner": from_rows(result["best"]["structure"]), "ending": result["ending"]})
+    return result
 
 
 @contextmanager
@@ -281,10 +316,6 @@ def telling_how_to_go_on(folder: Path) -> Iterator[None]:
         if is_run(folder) or pending(folder):
             say(f"all finished trials are kept; go on with: autosf resume {shlex.quote(str(folder))}")
         raise
-
-
-def say(line: str) -> None:
-    click.echo(f"autosf: {line}", err=True)
 
 
 def result_for_people(result: dict[str, Any]) -> Any:

@@ -71,7 +71,7 @@ def tune(
     read = graph_of(graph)
     for warning in read.warnings:
         click.echo(f"autosf: {warning}", err=True)
-    start = gathered_settings(read.name, settings, pairs, {})
+    start = gathered_settings(read.name, settings, pairs, {}, len(read.entities))
     ranges = tuning_ranges(start, given, [parsed_pair(pair)[0] for pair in pairs])
     if is_small_step(read, start):
         torch.set_num_threads(1)

@@ -1,0 +1,79 @@
+"""`autosf search --sample`: the search sees a part of the graph, the winner is trained on all of it."""
+
+import json
+
+import pytest
+
+import autosf
+from autosf.app.cli import run
+from autosf.app.search_sample import final_settings, searched_part, told_sample
+from autosf.embedding.presets import LARGE
+from autosf.embedding.settings import TrainingSettings
+from autosf.graph.synthetic_large import LargeGraph, write_large_graph
+
+SMALL = ["--strategy", "paper", "--trials", "2", "--epochs", "2", "--dimension", "8", "--workers", "1"]
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sample") / "large"
+    write_large_graph(LargeGraph(400, 4, 2400, valid=100, test=100), folder)
+    return folder
+
+
+def answered(capfd, *arguments):
+    code = run([*map(str, arguments), "--json"])
+    out, err = capfd.readouterr()
+    return code, json.loads(out) if code == 0 else None, err
+
+
+@pytest.mark.slow
+def test_the_winner_of_a_sample_is_trained_on_the_whole(graph, tmp_path, capfd):
+    code, result, said = answered(capfd, "search", graph, "--sample", 150, "--out", tmp_path / "run", *SMALL)
+    assert code == 0
+    assert result["sample"]["entities"] == 150
+    assert result["sample"]["whole"]["entities"] == 400
+    assert f"searching on {told_sample(result['sample'])}" in said
+    model = autosf.load(tmp_path / "run")
+    assert len(model.trained.entities) == 400
+    assert len(model.graph.test) == 100
+    assert model.facts["search"]["sample"] == result["sample"]
+    code, again, _ = answered(capfd, "resume", tmp_path / "run")
+    assert (code, again["best"]) == (0, result["best"])
+    assert run(["leaderboard", str(tmp_path / "run")]) == 0
+    assert told_sample(result["sample"]) in capfd.readouterr().out.replace("\n", " ")
+
+
+@pytest.mark.slow
+def test_a_sampled_search_goes_on_with_its_own_graph_only(graph, tmp_path, capfd):
+    (tmp_path / "copy").mkdir()
+    for path in graph.iterdir():
+        (tmp_path / "copy" / path.name).write_bytes(path.read_bytes())
+    out = tmp_path / "run"
+    assert answered(capfd, "search", tmp_path / "copy", "--sample", 150, "--out", out, *SMALL)[0] == 0
+    for path in (out / "model").iterdir():
+        path.unlink()
+    (out / "model").rmdir()
+    (tmp_path / "copy" / "train.tsv").write_bytes(b"a\tr\tb\n" + (graph / "train.tsv").read_bytes())
+    code, _, said = answered(capfd, "resume", out)
+    assert code == 2
+    assert "the run began with another graph" in said
+    (tmp_path / "copy" / "train.tsv").write_bytes((graph / "train.tsv").read_bytes())
+    assert answered(capfd, "resume", out)[0] == 0
+    assert len(autosf.load(out).trained.entities) == 400
+
+
+def test_a_sample_as_large_as_the_graph_is_the_graph(graph):
+    whole, said = autosf.read_graph(graph), []
+    for wish in (None, 400, 500):
+        assert searched_part(whole, wish, "walk", 0, said.append) == (whole, None)
+    assert not said
+
+
+def test_the_exact_loss_gives_way_on_a_large_graph():
+    exact = TrainingSettings(dimension=32, learning_rate=0.3)
+    assert final_settings(exact, LARGE) == exact
+    assert final_settings(exact, LARGE + 1).loss == "sampled-softmax"
+    assert final_settings(exact, LARGE + 1).learning_rate == 0.3
+    hinge = TrainingSettings(loss="hinge")
+    assert final_settings(hinge, LARGE + 1) == hinge
