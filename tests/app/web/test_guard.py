@@ -53,6 +53,12 @@ def test_the_token_opens_as_a_header_and_by_a_link(locked):
     assert locked.get("/api/health").status_code == 200, "the cookie is enough from now on"
 
 
+def test_a_parameter_that_only_ends_in_token_is_no_link(locked):
+    assert locked.get("/api/health", params={"mytoken": TOKEN}).status_code == 401
+    answer = locked.get("/api/health", params={"mytoken": "x"}, headers={"authorization": f"Bearer {TOKEN}"})
+    assert 'unknown parameter "mytoken"' in answer.json()["error"]
+
+
 def test_a_link_leads_to_this_server_only(locked):
     for path in ("//evil.example/", "/%5Cevil.example", "///evil.example"):
         answer = locked.get(f"http://localhost{path}?token={TOKEN}", follow_redirects=False)
