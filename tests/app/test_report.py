@@ -236,7 +236,7 @@ def test_the_human_designed_one_is_trained_once(tmp_path, graph, capfd):
     assert not (run.folder / "human").exists()
     found, err = answered(capfd, run.folder)
     assert len(found["comparison"]["models"]) == 2
-    assert err.startswith("autosf: training ComplEx to compare with, about 1 s")
+    assert err.startswith("autosf: training ComplEx to compare with, about 0.5 s")
     assert load(run.folder / "human").facts["settings"] == load(run.folder).facts["settings"]
     again, err = answered(capfd, run.folder)
     assert err == ""
@@ -247,7 +247,7 @@ def test_a_costly_one_is_trained_only_if_asked_for(tmp_path, graph, capfd):
     run = ended_run(tmp_path / "run", graph, seconds=2 * CHEAP)
     found, err = answered(capfd, run.folder)
     assert (len(found["comparison"]["models"]), err) == (1, "")
-    assert found["missing"][-1].endswith("`autosf report --human` does it, about 120 s of training.")
+    assert found["missing"][-1].endswith("`autosf report --human` does it, about 2 min of training.")
     found, _ = answered(capfd, run.folder, "--human")
     assert (len(found["comparison"]["models"]), found["missing"]) == (2, [])
 

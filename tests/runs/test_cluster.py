@@ -13,7 +13,7 @@ from benchmarks.small_search import command_of, halving, run_search, small_run
 
 from autosf.algebra.structure import from_cells
 from autosf.app.cli import run as run_command
-from autosf.runs.cluster import Site
+from autosf.runs.cluster import Site, how_to_connect
 from autosf.runs.run import open_run
 from autosf.runs.serving import Outer, Service, serve
 from autosf.runs.workers import Crew
@@ -29,14 +29,20 @@ ray_may_warn = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A head without CPUs and two nodes with one each; when they are gone, no process of theirs is left."""
+    """A head without CPUs and two nodes with one each; when they are gone, no process of theirs is left.
+
+    This process stays connected, so that the nodes import torch once for all its searches.
+    """
+    import ray
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     started = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0})
     for _ in range(2):
         started.add_node(**NODE)
+    ray.init(**how_to_connect(started.address))
     yield started
+    ray.shutdown()
     started.shutdown()
     wait_until(lambda: not trials_at_work())
 

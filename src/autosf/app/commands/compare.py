@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, console, json_option
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example: autosf compare umls --models complex,simple,rules --epochs 10")
-@click.argument("graphs", nargs=-1, required=True, metavar="GRAPH...")
+@click.argument("graphs", nargs=-1, required=True, metavar="GRAPH...", shell_complete=completing.graphs)
 @click.option(
     "--models", "texts", multiple=True, required=True, metavar="A,B,...",
     help="Names of the zoo, rows, RUNs, MODELs, pykeen:NAME, rules, published:NAME.",
@@ -48,7 +49,7 @@ def compare(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Train and measure several models on GRAPH, in one table.
+    """Train and measure models on GRAPH, in one table.
 
     This is the final comparison: it ranks the test split, which nothing before it looks at. All of our models
     get the graph's one recipe. A RUN stands for the structure it has found; with several GRAPHs that shows how

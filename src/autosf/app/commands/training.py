@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from autosf.app.answer import answer, console, json_option, say
 if TYPE_CHECKING:
     from autosf.app.training import Job
     from autosf.embedding.state import State
+
+LINE_SECONDS = 60.0  # between two lines where stderr is no terminal
 
 track_option = click.option(
     "--track",
@@ -141,12 +144,13 @@ def told(result: dict[str, Any]) -> str:
 
 
 class EpochBar:
-    """A bar on stderr with loss, validation MRR and time left; silent where stderr is no terminal."""
+    """A bar on stderr with loss, validation MRR and time left; a line a minute where stderr is no terminal."""
 
     def __init__(self, epochs: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         out = console(stderr=True)
+        self._lines, self._told, self._epochs = not out.is_terminal, time.monotonic(), epochs
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(),
@@ -169,4 +173,8 @@ class EpochBar:
     def report(self, state: State) -> None:
         best = state.best
         mrr = f"{best.valid_mrr:.4f}" if best and best.valid_mrr is not None else "-"
-        self._bar.update(self._task, completed=state.epochs, loss=f"{state.curve[-1].loss:.4f}", mrr=mrr)
+        loss = f"{state.curve[-1].loss:.4f}"
+        self._bar.update(self._task, completed=state.epochs, loss=loss, mrr=mrr)
+        if self._lines and time.monotonic() - self._told > LINE_SECONDS:
+            self._told = time.monotonic()
+            say(f"epoch {state.epochs} of {self._epochs}, loss {loss}, valid MRR {mrr}")

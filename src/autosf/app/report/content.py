@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from autosf import __version__
 from autosf.algebra.invariance import canonical
+from autosf.app.duration import span_in_words
 from autosf.app.report.comparison import Comparison, Ground, compared, ranking_seconds
 from autosf.app.report.opponent import kept_model, opponent_of
 from autosf.app.report.portrait import Portrait, human_designed, portrait, spoken
@@ -264,7 +265,7 @@ def missing(
     if comparison is None:
         lines.append("The winner's model is not trained yet: results by relation and pattern follow with it.")
     elif len(comparison.models) == 1:
-        cost = "" if opponent.seconds is None else f", about {opponent.seconds:,.0f} s of training"
+        cost = "" if opponent.seconds is None else f", about {span_in_words(opponent.seconds)} of training"
         lines.append(
             f"{opponent.title}, the best human-designed structure, is not trained to compare with:"
             f" `autosf report --human` does it{cost}."
