@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.web.conftest import HERE
 from autosf.app.commands.serve import policy_of, url_of
 from autosf.app.web.guard import Policy, Purses, cookie_value, is_loopback, is_our_name
 from autosf.errors import UserError
 
 TOKEN = "a-token-of-length"
+HERE = Policy(names=frozenset({"localhost"}), rate=1e6, burst=10**6)
 TOKENED = replace(HERE, token=TOKEN)
 PATHS = [
     "/",
