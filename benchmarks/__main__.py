@@ -14,6 +14,7 @@ from benchmarks.measured import show
 TITLES = {
     "algebra": "The algebra: filter and features",
     "reading": "Graphs: reading, known answers, statistics",
+    "growth": "Growth: from 10 thousand to 5 million entities",
     "ranking": "Ranking: filtered evaluation beside PyKEEN",
     "search_overhead": "Search: filter and predictor of a greedy step",
     "search_running": "Search: overhead, and what a second worker is worth",
