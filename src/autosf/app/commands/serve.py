@@ -61,7 +61,7 @@ def serve(
             shown = f"{site.name}: {url}\nCtrl-C ends it."
             answer({"url": url, "token": policy.token}, as_json, lambda: shown)
 
-        answer_requests(application(site, policy, started), listener)
+        answer_requests(application(site, policy, started), listener, to_strangers=policy.any_address)
 
 
 def refuse_missing_extra() -> None:
