@@ -132,12 +132,14 @@ def listening(host: str, port: int | None, default: int) -> socket.socket:
     )
 
 
-def serve(app: App, listener: socket.socket) -> None:
-    """Answer until Ctrl-C."""
+def serve(app: App, listener: socket.socket, to_strangers: bool) -> None:
+    """Answer until Ctrl-C. Strangers may send headers without end, which only the slower parser refuses."""
     import uvicorn
 
     config = uvicorn.Config(
         app,
+        http="h11" if to_strangers else "auto",
+        proxy_headers=False,  # whoever asks may not say who he is
         lifespan="on",
         log_level="warning",
         access_log=False,
