@@ -67,10 +67,10 @@ def serve(
 def refuse_missing_extra() -> None:
     from importlib.util import find_spec
 
-    from autosf.errors import UserError
+    from autosf.errors import lacks_extra
 
     if not (find_spec("starlette") and find_spec("uvicorn")):
-        raise UserError('serving needs starlette and uvicorn: pip install "autosf[web]"')
+        raise lacks_extra("autosf serve", "web")
 
 
 def site_of(folder: Path, graph: str | None) -> Site:
