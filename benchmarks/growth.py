@@ -130,7 +130,9 @@ def bench(entities: int, scratch: str = "") -> Iterator[Callable[[str], dict[str
 
         def ask(what: str) -> dict[str, Any]:
             print(what, file=process.stdin, flush=True)
-            figures: dict[str, Any] = json.loads(process.stdout.readline())
+            told = process.stdout.readline()
+            assert told, f"the process for {entities:,} entities has ended"
+            figures: dict[str, Any] = json.loads(told)
             return figures
 
         yield ask
@@ -206,6 +208,7 @@ def estimate_lines() -> list[Measured]:
 
     if not (data_folder() / "CoDEx-S").is_dir():
         return []
+    torch.set_num_threads(1)
     graph_name = str(data_folder() / "CoDEx-S")
     model = train_model(graph_name, "complex", epochs=10, validate_every=0)
     assert model.graph is not None

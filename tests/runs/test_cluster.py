@@ -96,10 +96,10 @@ def test_a_killed_driver_leaves_no_task_and_resuming_changes_no_row(tmp_path, cl
     folder = tmp_path / "run"
     command = [sys.executable, "-m", "benchmarks.small_search", str(folder), "seeds=1", f"epochs={EPOCHS}"]
     driver = subprocess.Popen([*command, f"cluster={cluster.address}"], cwd=ROOT)
-    wait_until(lambda: has_rows(folder, 3))
+    wait_until(lambda: has_rows(folder, 3), 240.0)
     driver.send_signal(signal.SIGKILL)
     driver.wait()
-    wait_until(lambda: not trials_at_work(), 20.0)
+    wait_until(lambda: not trials_at_work())
     run_search(folder, workers=1, seeds=1, epochs=EPOCHS, site=Site(cluster.address))
     assert rows(folder) == expected
     assert list((folder / "checkpoints").iterdir()) == []
