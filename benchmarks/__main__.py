@@ -15,6 +15,7 @@ TITLES = {
     "algebra": "The algebra: filter and features",
     "reading": "Graphs: reading, known answers, statistics",
     "pykeen_interaction": "PyKEEN: a step with our interaction beside its own",
+    "growth": "Growth: from 10 thousand to 5 million entities",
     "ranking": "Ranking: filtered evaluation beside PyKEEN",
     "schedule": "Search: simulated schedule for 1 to 1,000 workers, in rounds and without",
     "search_overhead": "Search: filter and predictor of a greedy step",

@@ -44,6 +44,14 @@ def scalars(folder) -> dict[str, list[tuple[int, float]]]:
     }
 
 
+def texts(folder) -> list[str]:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    return [event.tensor_proto.string_val[0].decode() for event in events.Tensors("settings/text_summary")]
+
+
 def only_run(store: str):
     from mlflow import MlflowClient
 
@@ -64,6 +72,12 @@ def test_a_training_is_in_tensorboard_files(graph, tmp_path, capfd):
     assert found["loss"] == [(n, pytest.approx(e["loss"])) for n, e in enumerate(result["curve"], 1)]
     assert [step for step, _ in found["valid_mrr"]] == [2, 4]
     assert found["valid/mrr"] == [(4, pytest.approx(result["valid"]["mrr"]))]
+    with tracked([f"tensorboard:{tmp_path / 'boards'}"], "words", {"graph": "umls"}) as tracker:
+        tracker.words({"winner": "[[1,2],[-2,1]]"})
+    assert texts(tmp_path / "boards" / "words")[-1].splitlines()[2:] == [
+        "| graph | umls |",
+        "| winner | [[1,2],[-2,1]] |",
+    ]
     autosf.train(str(graph), epochs=2, dimension=8, track=f"tensorboard:{tmp_path / 'python'}")
     assert [step for step, _ in scalars(tmp_path / "python" / "rules")["loss"]] == [1, 2]
 

@@ -50,9 +50,12 @@ def tensorboard(folder: str, name: str) -> Tracker:
     except OSError as error:
         raise UserError(f"{quoted(folder)}: cannot write there ({error.strerror or error})") from None
 
+    said: dict[str, Any] = {}
+
     def words(described: Mapping[str, Any]) -> None:
-        rows = [f"| {key} | {value} |" for key, value in described.items()]
-        writer.add_text("settings", "\n".join(["| | |", "| --- | --- |", *rows]))
+        said.update(described)
+        rows = [f"| {key} | {value} |" for key, value in said.items()]
+        writer.add_text("settings", "\n".join(["| | |", "| --- | --- |", *rows]), len(said))
 
     def numbers(step: int, values: Mapping[str, float | None]) -> None:
         for key, value in values.items():

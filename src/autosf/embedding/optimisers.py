@@ -43,7 +43,9 @@ class Optimiser:
         """The running sums, made where they have not been yet."""
         for name in names:
             if name not in self._sums:
-                self._sums[name] = torch.tensor(0.0) if name == "step" else torch.zeros_like(self.matrix)
+                rows, dimension = self.matrix.shape
+                width = sum_width(name, dimension)
+                self._sums[name] = torch.tensor(0.0) if name == "step" else self.matrix.new_zeros(rows, width)
         return self._sums
 
     def state(self) -> dict[str, Tensor]:
@@ -121,3 +123,8 @@ WHOLE_STEPS = {"adagrad": adagrad_whole, "adam": adam_whole, "sgd": sgd_whole}
 WHOLE_SUMS = {"adagrad": ("sum", "step"), "adam": ("exp_avg", "exp_avg_sq", "step"), "sgd": ()}
 ROW_STEPS = {"adagrad": adagrad_rows, "adam": adam_rows, "sgd": sgd_rows}
 ROW_SUMS = {"adagrad": ("sum",), "adam": ("exp_avg", "exp_avg_sq", "row_steps"), "sgd": ()}
+
+
+def sum_width(name: str, dimension: int) -> int:
+    """Numbers that a running sum has for each row: one where it counts the row's steps."""
+    return 1 if name == "row_steps" else dimension

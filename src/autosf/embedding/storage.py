@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from autosf.embedding.optimisers import ROW_SUMS
+from autosf.embedding.optimisers import ROW_SUMS, sum_width
 from autosf.errors import UserError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def running_sums(
     return {
         name: storage.copy(f"entity_sums.{name}", found[name])
         if name in found
-        else storage.zeros(f"entity_sums.{name}", entities, settings.dimension)
+        else storage.zeros(f"entity_sums.{name}", entities, sum_width(name, settings.dimension))
         for name in ROW_SUMS[settings.optimiser]
     }
 

@@ -8,7 +8,7 @@ known when a trial is proposed depends on which others have ended by then, so th
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -125,12 +125,13 @@ def proposal(
     known_room, new_room = rooms(past, pending, room)
     longer = [*promotions(view, settings), *repeats(view, settings)]
     known = [trial for trial in longer if trial.structure not in busy][:known_room]
+    wanted = min(room - len(known), new_room)
     new, chance = candidates(
         view,
-        settings,
+        replace(settings, candidates=max(settings.candidates, 2 * wanted)),
         Random(f"{settings.seed} {len(past)} {len(pending)}"),  # noqa: S311 - no secret
         epochs=screening_rung(past, settings.epochs, settings.grain),
-        wanted=min(room - len(known), new_room),
+        wanted=wanted,
         judged=settings.chosen,
         pending=busy,
     )

@@ -139,8 +139,10 @@ def candidates(
     tried = {record.trial.structure for record in view.past} | pending
     if settings.trials is not None:
         wanted = min(wanted, settings.trials - len(tried))
-    pool = neighbours(parents(view, settings, rng), tried, max(settings.candidates, 2 * wanted), rng, within)
-    if wanted <= 0 or not pool:
+    if wanted <= 0:
+        return [], 0.0
+    pool = neighbours(parents(view, settings, rng), tried, settings.candidates, rng, within)
+    if not pool:
         return [], 0.0
     draws = posterior_draws(view, pool, rng)
     chosen = thompson(draws[:, 1:], max(wanted, judged))

@@ -61,16 +61,16 @@ def serve(
             shown = f"{site.name}: {url}\nCtrl-C ends it."
             answer({"url": url, "token": policy.token}, as_json, lambda: shown)
 
-        answer_requests(application(site, policy, started), listener)
+        answer_requests(application(site, policy, started), listener, to_strangers=policy.any_address)
 
 
 def refuse_missing_extra() -> None:
     from importlib.util import find_spec
 
-    from autosf.errors import UserError
+    from autosf.errors import lacks_extra
 
     if not (find_spec("starlette") and find_spec("uvicorn")):
-        raise UserError('serving needs starlette and uvicorn: pip install "autosf[web]"')
+        raise lacks_extra("autosf serve", "web")
 
 
 def site_of(folder: Path, graph: str | None) -> Site:

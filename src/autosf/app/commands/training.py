@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from autosf.app.answer import answer, console, json_option, say
 if TYPE_CHECKING:
     from autosf.app.training import Job
     from autosf.embedding.state import State
+
+LINE_SECONDS = 60.0  # between two lines where stderr is no terminal
 
 track_option = click.option(
     "--track",
@@ -80,17 +83,24 @@ def train(
     from autosf.app.run_results import structure_meant
     from autosf.app.tracking import epoch_log, tracked
     from autosf.app.training import Job, device_of, gathered_settings, is_small_step, run_training
+    from autosf.embedding.presets import LARGE
 
     wanted = structure_meant(structure)
     read = graph_of(graph)
     for warning in read.warnings:
         say(warning)
     chosen = gathered_settings(read.name, settings, pairs, given, len(read.entities))
+    if len(read.entities) > LARGE and chosen.loss == "sampled-softmax":
+        click.echo(
+            f"autosf: {len(read.entities):,} entities: each step takes {chosen.negatives:,} of them;"
+            " --set loss=multiclass takes all",
+            err=True,
+        )
     folder = out or default_folder(read.name, structure)
     if threads or is_small_step(read, chosen):
         torch.set_num_threads(threads or 1)
     job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
-    if not resume:
+    if not resume and not on_disk:  # the announcement takes memory
         announce(job)
     described = {"graph": read.name, "structure": wanted, "seed": seed, **chosen.as_dict()}
     with tracked(track, folder.name, described, say) as tracker, EpochBar(chosen.epochs) as bar:
@@ -141,12 +151,13 @@ def told(result: dict[str, Any]) -> str:
 
 
 class EpochBar:
-    """A bar on stderr with loss, validation MRR and time left; silent where stderr is no terminal."""
+    """A bar on stderr with loss, validation MRR and time left; a line a minute where stderr is no terminal."""
 
     def __init__(self, epochs: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         out = console(stderr=True)
+        self._lines, self._told, self._epochs = not out.is_terminal, time.monotonic(), epochs
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(),
@@ -169,4 +180,8 @@ class EpochBar:
     def report(self, state: State) -> None:
         best = state.best
         mrr = f"{best.valid_mrr:.4f}" if best and best.valid_mrr is not None else "-"
-        self._bar.update(self._task, completed=state.epochs, loss=f"{state.curve[-1].loss:.4f}", mrr=mrr)
+        loss = f"{state.curve[-1].loss:.4f}"
+        self._bar.update(self._task, completed=state.epochs, loss=loss, mrr=mrr)
+        if self._lines and time.monotonic() - self._told > LINE_SECONDS:
+            self._told = time.monotonic()
+            say(f"epoch {state.epochs} of {self._epochs}, loss {loss}, valid MRR {mrr}")

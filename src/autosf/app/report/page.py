@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from autosf.app.report.portrait import Portrait
 
 ROWS = 12  # of the leaderboard; the others unfold
-MOST_ROWS = 200  # that a page holds; all are in the CSV
+MOST_ROWS = 100  # that a page holds; all are in the CSV
 
 
 def page(report: Report, figures: Mapping[str, Figure]) -> str:
