@@ -134,7 +134,23 @@ def growth_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def comparison_table() -> str:
+    """The rows of `autosf compare`, by graph, best first."""
+    lines = [
+        "| graph | model | seeds | valid MRR | test MRR | Hits@1 | Hits@10 | numbers | seconds |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in sorted(records("comparison"), key=lambda row: (row["graph"], -row["test"]["mrr"])):
+        lines.append(
+            f"| {row['graph']} | {row['model']} | {row['seeds']} | {row['valid']['mrr']:.4f}"
+            f" | {row['test']['mrr']:.4f} | {row['test']['hits_at_1']:.4f} | {row['test']['hits_at_10']:.4f}"
+            f" | {row['parameters']:,} | {row['seconds']:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 TABLES = {
+    "comparison": comparison_table,
     "training": training_table,
     "search": search_table,
     "regret": regret_table,
