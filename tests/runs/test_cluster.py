@@ -73,11 +73,12 @@ def expected(tmp_path_factory) -> dict:
 @pytest.mark.cluster
 @ray_may_warn
 def test_a_node_dies_and_another_joins_and_no_row_changes(tmp_path, cluster, expected):
-    folder, lost = tmp_path / "run", []
+    folder, told, lost = tmp_path / "run", [], []
 
     def progress(now):
-        if not lost and now.epoch > EPOCHS:
-            lost.append(now)
+        told.append(now)
+        if not lost and now.epoch > EPOCHS:  # the second round, which goes on from the states of the first
+            lost.append(len(told))
             cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
             cluster.add_node(**NODE)
 
@@ -88,6 +89,7 @@ def test_a_node_dies_and_another_joins_and_no_row_changes(tmp_path, cluster, exp
     (why,) = failures(folder)
     assert why.startswith("node ")
     assert why.endswith("was lost")
+    assert all(now.epoch > EPOCHS for now in told[lost[0] :]), "no trial loses more than a rung"
 
 
 @pytest.mark.cluster

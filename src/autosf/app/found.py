@@ -133,9 +133,10 @@ def search(
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
 
     The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
-    such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. Settings are
-    those of `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to
-    tuning, unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
+    such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials.
+    `asynchronous` keeps more workers busy, but no two such searches are alike. Settings are those of
+    `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to tuning,
+    unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
     validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
     connected part of it, and the winner is trained on all. `track` names who else is told of every trial:
     "tensorboard:FOLDER", "mlflow:ADDRESS".
