@@ -3,7 +3,7 @@
 Each size has a process of its own, so that its peak of memory is its own, with one thread, so that its seconds of
 CPU are those of the work; the sizes take turns, and the best of some epochs counts, as the machine may not stay as
 it was. An epoch is over the same number of triples at every size, drawn from all of a made-up graph: what grows is
-the entities alone.
+the entities alone. `python -m benchmarks.growth` keeps the figures for docs/results/growth.md.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,8 @@ from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.graph.known_answers import known_answers
 from autosf.graph.synthetic_large import LargeGraph, chunks
 from autosf.runs.shared_graph import unlabelled
-from benchmarks.measured import Measured
+from benchmarks.measured import Measured, show
+from benchmarks.results import RESULTS
 from benchmarks.training import data_folder
 
 if TYPE_CHECKING:
@@ -130,7 +132,9 @@ def bench(entities: int, scratch: str = "") -> Iterator[Callable[[str], dict[str
 
         def ask(what: str) -> dict[str, Any]:
             print(what, file=process.stdin, flush=True)
-            figures: dict[str, Any] = json.loads(process.stdout.readline())
+            told = process.stdout.readline()
+            assert told, f"the process for {entities:,} entities has ended"
+            figures: dict[str, Any] = json.loads(told)
             return figures
 
         yield ask
@@ -206,6 +210,7 @@ def estimate_lines() -> list[Measured]:
 
     if not (data_folder() / "CoDEx-S").is_dir():
         return []
+    torch.set_num_threads(1)
     graph_name = str(data_folder() / "CoDEx-S")
     model = train_model(graph_name, "complex", epochs=10, validate_every=0)
     assert model.graph is not None
@@ -230,7 +235,18 @@ def serve(entities: int, scratch: str) -> None:
         print(json.dumps(getattr(asked, line.strip())()), flush=True)
 
 
+def record() -> None:
+    """Measure, print, and keep the lines for docs/results/growth.md."""
+    lines = run()
+    show("Growth", lines)
+    kept = "".join(json.dumps(asdict(line)) + "\n" for line in lines)
+    (RESULTS / "records" / "growth.jsonl").write_text(kept, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    with torch.no_grad():
-        serve(int(sys.argv[1]), sys.argv[2])
+    if len(sys.argv) == 1:
+        record()
+    else:
+        torch.set_num_threads(1)
+        with torch.no_grad():
+            serve(int(sys.argv[1]), sys.argv[2])

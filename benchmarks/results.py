@@ -123,11 +123,23 @@ def predictor_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def growth_table() -> str:
+    """The lines of the growth benchmark as they were measured."""
+    units = {"%": " %", "pc": " %", "x": " times"}
+    lines = ["| what | measured | bar | |", "| --- | ---: | ---: | --- |"]
+    for line in records("growth"):
+        unit = units.get(line["unit"], f" {line['unit']}")
+        bar = "" if line["bar"] is None else f"{line['bar']:g}{unit}"
+        lines.append(f"| {line['what'].strip()} | {line['value']:,.4g}{unit} | {bar} | {line['note']} |")
+    return "\n".join(lines) + "\n"
+
+
 TABLES = {
     "training": training_table,
     "search": search_table,
     "regret": regret_table,
     "predictors": predictor_table,
+    "growth": growth_table,
 }
 
 

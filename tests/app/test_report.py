@@ -355,6 +355,18 @@ def test_a_single_triple_of_a_relation_has_no_error(ended, graph):
     assert (found.relations[0].gain, found.relations[0].error) == (0.0, None)
 
 
+def test_ranks_are_estimated_where_the_search_estimates_them(tmp_path, graph):
+    from autosf.evaluation.sampled_ranking import rank_among
+
+    run = ended_run(tmp_path / "run", graph, settings=replace(SETTINGS, validation_candidates=5))
+    found = content_of(run).comparison.models[0].mrr
+    known = known_answers(replace(graph, test=np.empty((0, 3), np.int32)))
+    model = load(run.folder).model
+    assert found == summarise(rank_among(model, graph.valid, known, 5)).mrr
+    assert found != summarise(rank(model, graph.valid, known)).mrr
+    assert "estimated among 5 entities, as in the search" in render(run)
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -16,6 +16,8 @@ from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.storage import ROWS, Storage, is_finite
 from autosf.embedding.training import start, train
 from autosf.errors import UserError
+from autosf.graph.knowledge_graph import KnowledgeGraph
+from autosf.runs.shared_graph import unlabelled
 from random_models import random_graph
 
 COMPLEX = named("complex").structure
@@ -124,6 +126,20 @@ def test_files_take_no_room_before_they_are_written_to(tmp_path):
     assert not made[999_999].any()
     assert (tmp_path / "large.f32").stat().st_size == 256_000_000
     assert (tmp_path / "large.f32").stat().st_blocks * 512 < 1_000_000
+
+
+@pytest.mark.parametrize("loss", ["sampled-softmax", "logistic", "hinge"])
+def test_an_epoch_writes_the_rows_it_touches_and_no_others(tmp_path, loss):
+    """As files show: what has not been written to takes no room, whatever the number of entities."""
+    triples = np.array([[0, 0, 100_000], [100_000, 1, 199_999], [5, 1, 0]], np.int32)
+    vocabularies = unlabelled(200_000, "entity"), unlabelled(2, "relation")
+    graph = KnowledgeGraph("wide", *vocabularies, triples, triples[:0], triples[:0])
+    settings = TrainingSettings(dimension=64, epochs=2, loss=loss, negatives=3, unit_ball=True)
+    train(graph, COMPLEX, settings, seed=0, clock=clock(), storage=Storage(tmp_path))
+    sums = (tmp_path / "entity_sums.sum.f32").stat()
+    assert sums.st_size == 200_000 * 64 * 4
+    touched = 2 * (4 + 3 * 3)  # entities of the triples and negatives, in two epochs
+    assert sums.st_blocks * 512 <= 2 * 4096 * touched + 65_536
 
 
 def test_losses_over_all_entities_are_not_trained_on_disk(tmp_path):

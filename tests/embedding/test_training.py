@@ -208,6 +208,10 @@ def test_entities_stay_in_the_unit_ball(graph):
         ({"epochs": 1.5}, 'setting epochs: expected a whole number, found "1.5"'),
         ({"loss": "hing"}, 'setting loss: unknown value "hing"; did you mean "hinge"?'),
         ({"decay": 2}, "setting decay: expected a number from 0 to 1, found 2.0"),
+        (
+            {"validation_candidates": 1},
+            "setting validation_candidates: expected 0 or a number from 2, found 1",
+        ),
         ({"reciprocal": 1}, 'setting reciprocal: expected true or false, found "1"'),
     ],
 )

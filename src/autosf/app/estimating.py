@@ -18,7 +18,7 @@ from autosf.embedding.model import Model
 from autosf.embedding.queries import training_queries
 from autosf.embedding.settings import refuse_odd_dimension
 from autosf.embedding.training import moved, start
-from autosf.evaluation.ranking import rank
+from autosf.evaluation.sampled_ranking import rank_among
 from autosf.graph.known_answers import known_answers
 from autosf.search.free import known_good, most_finals
 
@@ -80,7 +80,7 @@ def cost_of(
         known_answers(sample),
         clock(),
     )
-    rank(model, sample.valid, known)
+    rank_among(model, sample.valid, known, settings.validation_candidates)
     return Cost(epoch, (clock() - began) * len(graph.valid) / len(sample.valid))
 
 

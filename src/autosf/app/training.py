@@ -24,7 +24,7 @@ from autosf.embedding.training import Trained, train
 from autosf.errors import UserError, quoted
 from autosf.evaluation.metrics import summarise
 from autosf.evaluation.sampled_ranking import rank_among
-from autosf.graph.knowledge_graph import KnowledgeGraph
+from autosf.graph.knowledge_graph import SPLITS, KnowledgeGraph
 from autosf.graph.known_answers import known_answers
 from autosf.runs.shared_graph import without_test
 
@@ -137,7 +137,8 @@ def run_training(job: Job, resume: bool, report: Callable[[State], None], comman
 
     graph = without_test(job.graph) if job.blind else job.graph
     try:
-        trained, result = trained_result(job, known_answers(graph), state, watch)
+        known = known_answers(graph, SPLITS if len(graph.valid) else ())  # for validation alone
+        trained, result = trained_result(job, known, state, watch)
         if trained.ending == "interrupted":
             if not changes_in_place(job.settings):  # else it is half an epoch on: the last checkpoint counts
                 save_checkpoint(job.checkpoint, trained.state, job.who, flush=True)

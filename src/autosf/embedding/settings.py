@@ -56,6 +56,8 @@ class TrainingSettings:
             value = getattr(self, name)
             if not least <= value <= most:
                 raise UserError(f"setting {name}: expected {shown}, found {value}")
+        if self.validation_candidates == 1:
+            raise UserError("setting validation_candidates: expected 0 or a number from 2, found 1")
 
     def changed(self, values: Mapping[str, Any]) -> TrainingSettings:
         """These settings with some values replaced; unknown names and wrong types are the user's mistakes."""

@@ -83,17 +83,24 @@ def train(
     from autosf.app.run_results import structure_meant
     from autosf.app.tracking import epoch_log, tracked
     from autosf.app.training import Job, device_of, gathered_settings, is_small_step, run_training
+    from autosf.embedding.presets import LARGE
 
     wanted = structure_meant(structure)
     read = graph_of(graph)
     for warning in read.warnings:
         say(warning)
     chosen = gathered_settings(read.name, settings, pairs, given, len(read.entities))
+    if len(read.entities) > LARGE and chosen.loss == "sampled-softmax":
+        click.echo(
+            f"autosf: {len(read.entities):,} entities: each step takes {chosen.negatives:,} of them;"
+            " --set loss=multiclass takes all",
+            err=True,
+        )
     folder = out or default_folder(read.name, structure)
     if threads or is_small_step(read, chosen):
         torch.set_num_threads(threads or 1)
     job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
-    if not resume:
+    if not resume and not on_disk:  # the announcement takes memory
         announce(job)
     described = {"graph": read.name, "structure": wanted, "seed": seed, **chosen.as_dict()}
     with tracked(track, folder.name, described, say) as tracker, EpochBar(chosen.epochs) as bar:

@@ -164,7 +164,7 @@ def comparisons(
     other = kept_model(run, opponent.folder, opponent.structure)
     titles = ["the winner", opponent.title]
     models = dict(zip(titles, [model, other], strict=True)) if other else {titles[0]: model}
-    ground = Ground(graph, shared(run.graph_folder).known, "valid")
+    ground = Ground(graph, shared(run.graph_folder).known, "valid", run.plan.settings.validation_candidates)
     valid, seconds = compared(models, ground), ranking_seconds(model, ground, run.plan.threads)
     if not test:
         return valid, None, seconds

@@ -44,24 +44,24 @@ def application(site: Site, policy: Policy, started: Callable[[], None] = lambda
         started()
         yield
 
-    routes = [
+    routes = [  # tried in this order: what is asked most comes first
+        Route("/api/predict", api.predict),
+        Route("/api/entities", api.entities),
+        Route("/api/relations", api.relations),
+        Route("/api/classify", api.classify),
+        Route("/api/neighbours", api.neighbours),
+        Route("/api/status", api.status),
+        Route("/api/leaderboard", api.leaderboard),
+        Route("/api/predict", api.predict_many, methods=["POST"]),
+        Route("/api/classify", api.classify_many, methods=["POST"]),
+        Route("/api/health", api.health),
+        Route("/api/openapi.json", api.description),
+        Route("/drawings/structure.svg", drawings.structure),
+        Route("/drawings/search.svg", drawings.search_curve),
+        Route("/drawings/curves.svg", drawings.learning_curves),
         Route("/", first_page),
         *(Route(path, page(name)) for path, name in PAGES.items()),
         *(Route(f"/assets/{name}", page(name)) for name in (*SHARED, *OWN)),
-        Route("/drawings/search.svg", drawings.search_curve),
-        Route("/drawings/curves.svg", drawings.learning_curves),
-        Route("/drawings/structure.svg", drawings.structure),
-        Route("/api/openapi.json", api.description),
-        Route("/api/status", api.status),
-        Route("/api/health", api.health),
-        Route("/api/leaderboard", api.leaderboard),
-        Route("/api/predict", api.predict),
-        Route("/api/predict", api.predict_many, methods=["POST"]),
-        Route("/api/classify", api.classify),
-        Route("/api/classify", api.classify_many, methods=["POST"]),
-        Route("/api/entities", api.entities),
-        Route("/api/relations", api.relations),
-        Route("/api/neighbours", api.neighbours),
     ]
     inner = Starlette(routes=routes, exception_handlers=HANDLERS, lifespan=lifespan)
     inner.state.site = site
