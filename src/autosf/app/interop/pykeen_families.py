@@ -76,7 +76,7 @@ FAMILIES = {
         Family("DistMult", 0.1),
         Family("ComplEx", 0.03, reals=2, arguments=SMALL_STARTS),
         Family("SimplE", 0.03, reals=2, arguments=SMALL_STARTS),
-        Family("CP", 0.1, reals=2),
+        Family("CP", 0.03, reals=2, arguments={"rank": 1, **SMALL_STARTS}),
     )
 }
 
