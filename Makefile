@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test check format bench torture docs results lock clean
+.PHONY: help setup demo test check format bench torture docs results package lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -47,12 +47,20 @@ docs: $(READY)  ## build the site into build/site, any warning an error
 results: $(READY)  ## rebuild the tables of docs/results from their records
 	@$(BIN)/python -m benchmarks.results
 
+package: $(READY)  ## build wheel and sdist; install the wheel into an empty environment, without extras, and try it there
+	@rm -rf dist .venv-package && "$(PYTHON)" -m venv .venv-package
+	@$(BIN)/python -m build --no-isolation . >/dev/null && ls dist
+	@.venv-package/bin/python -m pip install --quiet "$$(grep '^torch==' requirements.lock)"
+	@.venv-package/bin/python -m pip install --quiet dist/*.whl
+	@.venv-package/bin/python benchmarks/minimal_install.py
+	@rm -rf .venv-package
+
 lock:  ## pin the newest versions the ranges admit
 	@rm -rf .venv-lock && "$(PYTHON)" -m venv .venv-lock
 	@.venv-lock/bin/python -m pip install --quiet "$$(grep '^torch==' requirements.lock)"
-	@.venv-lock/bin/python -m pip install --quiet ".[web,ray,pykeen,rdf,dev]"
+	@.venv-lock/bin/python -m pip install --quiet ".[web,ray,pykeen,rdf,mlflow,tensorboard,dev]"
 	@(sed -n '/^#/p' requirements.lock; .venv-lock/bin/python -m pip freeze --exclude autosf --exclude pip | sed -E 's/(==[^+]+)\+.*/\1/') > requirements.lock.new
 	@mv requirements.lock.new requirements.lock && rm -rf .venv-lock
 
 clean:  ## remove what the other targets made
-	rm -rf .venv .venv-lock .cache build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-lock .venv-package .cache build dist .pytest_cache .mypy_cache .ruff_cache

@@ -14,9 +14,12 @@ from benchmarks.measured import show
 TITLES = {
     "algebra": "The algebra: filter and features",
     "reading": "Graphs: reading, known answers, statistics",
+    "pykeen_interaction": "PyKEEN: a step with our interaction beside its own",
     "growth": "Growth: from 10 thousand to 5 million entities",
     "ranking": "Ranking: filtered evaluation beside PyKEEN",
+    "schedule": "Search: simulated schedule for 1 to 1,000 workers, in rounds and without",
     "search_overhead": "Search: filter and predictor of a greedy step",
+    "serving": "Serving: what 16 users wait for answers",
     "search_running": "Search: overhead, and what a second worker is worth",
     "time_to_quality": "Training: seconds to 99 % of the best validation MRR",
     "training": "Training: an epoch of ComplEx beside a plain reference",

@@ -14,7 +14,6 @@ from __future__ import annotations
 import datetime
 import json
 import time
-from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, stdev
@@ -29,6 +28,7 @@ from autosf.embedding.presets import preset
 from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank
 from autosf.graph.known_answers import known_answers
+from autosf.runs.history import search_curve, trained_epochs
 from autosf.runs.run import Plan, Run, create_run, open_run
 from autosf.runs.serving import Outer, Service, serve
 from autosf.runs.shared_graph import without_test
@@ -103,28 +103,9 @@ def named_after(rounds: Sequence[Sequence[Record]], share: float, settings: Sear
     return finals.winner.structure if finals and ended else seen(past, settings).leader
 
 
-def trained_epochs(records: Sequence[Record]) -> list[int]:
-    """Epochs trained in all after each record; one that goes on from another counts what it adds."""
-    trained: dict[tuple[Structure, int], int] = defaultdict(int)
-    totals, total = [], 0
-    for record in records:
-        key = (record.trial.structure, record.trial.seed)
-        total += max(0, record.epochs - trained[key])
-        trained[key] = max(trained[key], record.epochs)
-        totals.append(total)
-    return totals
-
-
 def curve(records: Sequence[Record], settings: SearchSettings) -> list[tuple[int, float]]:
     """(epochs trained so far, best validation MRR of a full training), before the finals."""
-    fresh = set(fresh_seeds(settings))
-    before = [record for record in records if record.trial.seed not in fresh]
-    points, best, totals = [], 0.0, trained_epochs(before)
-    for record, total in zip(before, totals, strict=True):
-        if record.trial.epochs == settings.epochs and record.valid_mrr > best:
-            best = record.valid_mrr
-            points.append((total, round(best, 5)))
-    return [*points, (totals[-1], round(best, 5))]
+    return [(spent, round(best, 5)) for spent, best in search_curve(records, settings)]
 
 
 def fresh_values(records: Sequence[Record], structure: Structure, settings: SearchSettings) -> list[float]:

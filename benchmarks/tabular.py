@@ -24,6 +24,7 @@ from scipy.stats import spearmanr
 from autosf.algebra.features import ENCODERS
 from autosf.algebra.invariance import canonical
 from autosf.algebra.structure import from_json
+from autosf.runs.history import trained_epochs
 from autosf.search.fidelity import seed_variance
 from autosf.search.free import seen
 from autosf.search.predictor import HIDDEN, fit_predictor
@@ -31,7 +32,6 @@ from autosf.search.record import Record, Trial
 from autosf.search.settings import SearchSettings
 from autosf.search.strategies import STRATEGIES
 from autosf.search.surrogate import Estimate, fit_surrogate
-from benchmarks.searching import trained_epochs
 from benchmarks.table import RECORDS, read
 
 if TYPE_CHECKING:

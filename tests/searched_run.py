@@ -52,11 +52,18 @@ def nasty_graph() -> KnowledgeGraph:
     )
 
 
-def made_run(folder: Path, graph: KnowledgeGraph, strategy: str = "free", **more: object) -> Run:
+def made_run(
+    folder: Path,
+    graph: KnowledgeGraph,
+    strategy: str = "free",
+    settings: TrainingSettings = SETTINGS,
+    hide_test: bool = False,
+) -> Run:
     """A run that has not begun."""
     search = SearchSettings(strategy=strategy, epochs=SETTINGS.epochs, trials=24)
     beside = {"budget": None, "final_dimension": None, "tuning": None}
-    plan = Plan(SETTINGS, asdict(search) | beside, source="gone", command="autosf search '<graph>'", **more)
+    command = "autosf search '<graph>'"
+    plan = Plan(settings, asdict(search) | beside, hide_test=hide_test, source="gone", command=command)
     return create_run(folder, graph, plan)
 
 
@@ -90,9 +97,11 @@ def finish(run: Run) -> None:
         ledger.add_event("ended", "all 24 structures are tried")
 
 
-def ended_run(folder: Path, graph: KnowledgeGraph, seconds: float = 0.5) -> Run:
+def ended_run(
+    folder: Path, graph: KnowledgeGraph, seconds: float = 0.5, settings: TrainingSettings = SETTINGS
+) -> Run:
     """A run that ended with a new structure as its winner, ahead of ComplEx in the finals, and trained."""
-    run, structures = made_run(folder, graph), tried()
+    run, structures = made_run(folder, graph, settings=settings), tried()
     add_trials(run, structures, seconds=seconds)
     for seed in fresh_seeds(SearchSettings(strategy="free", epochs=SETTINGS.epochs)):
         add_trials(run, [structures[-1]], seed=seed, bonus=0.5)

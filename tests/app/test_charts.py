@@ -126,6 +126,7 @@ def test_a_file_is_whole_and_draws_no_colour_from_outside(drawn):
     assert "<script" not in text
     assert "var(" not in text
     assert "light-dark(" not in text
+    assert "max-width" not in text, "how large a page shows it is no matter of the file"
     assert "style=" not in drawn  # which a strict Content-Security-Policy would not admit
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import autosf
 from autosf.app.cli import autosf as command_group
 from autosf.app.cli import run
-from autosf.app.command_table import JOBS, places
+from autosf.app.command_table import JOBS
+from autosf.app.command_table import listed as listed_commands
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], click.Command]]:
@@ -58,7 +59,7 @@ def test_help_names_every_command_below_its_job(capfd):
     listed = [
         line[14:].split()[0] for line in out.splitlines() if line[14:15].isalpha() and line[13:14] == " "
     ]
-    assert listed == list(places())
+    assert listed == listed_commands()
     jobs = [line.split()[0] for line in out.splitlines() if line[2:].split()[:1] and line.split()[0] in JOBS]
     assert jobs == list(JOBS)
 
@@ -73,7 +74,7 @@ def test_help_loads_nothing_heavy():
 
 def test_a_command_whose_module_is_not_there_is_not_listed(capfd, monkeypatch):
     monkeypatch.setitem(JOBS, "Start", {**JOBS["Start"], "later": "autosf.app.commands.later:later"})
-    assert "later" not in places()
+    assert "later" not in listed_commands()
     assert "later" not in called(capfd, "--help")[1]
     assert 'unknown command "later"' in called(capfd, "later")[2]
 

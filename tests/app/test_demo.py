@@ -1,11 +1,13 @@
 """The demo does the main job, offline, in the time it says."""
 
 import json
+import sys
 import time
 
 import pytest
 
 from autosf.app.cli import run
+from autosf.app.commands.demo import demo_graph
 
 
 @pytest.mark.slow
@@ -29,3 +31,12 @@ def test_the_demo_shows_a_drawing_the_four_and_new_facts(capfd):
     assert "validation MRR 0." in out
     assert "    ComplEx    0." in out
     assert "the winner believes most" in out
+
+
+def test_without_umls_the_demo_has_a_village(monkeypatch, tmp_path):
+    monkeypatch.delenv("AUTOSF_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert demo_graph()[0] == "umls"
+    monkeypatch.setitem(sys.modules, "pykeen", None)  # where UMLS would be
+    source, graph = demo_graph()
+    assert (source, graph.name) == ("", "Families")

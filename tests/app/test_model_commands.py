@@ -235,6 +235,24 @@ def test_exported_files_open_with_other_tools(tmp_path, reciprocal):
     assert len({path.stat().st_mode for path in tmp_path.glob("a.*")}) == 1
 
 
+@pytest.mark.slow
+def test_gensim_opens_what_is_exported_as_word2vec(tmp_path):
+    """With labels that hold white space and characters of other scripts."""
+    from gensim.models import KeyedVectors
+
+    names = ["new york", "東京", "é\u2003x", "#1", *(f"e{number}" for number in range(16))]
+    triples = [[number, 0, (number + 1) % 20] for number in range(20)]
+    graph = KnowledgeGraph.from_ids("g", names, ["r"], {"train": triples})
+    trained = random_model(graph)
+    folder = save_model(tmp_path / "model", trained)
+    text(export, folder, "--to", "word2vec", tmp_path / "a.txt")
+    vectors = KeyedVectors.load_word2vec_format(str(tmp_path / "a.txt"), binary=False)
+    assert {"new_york", "東京", "é_x", "#1"} <= set(vectors.index_to_key)
+    for label, row in zip(trained.entities.labels, trained.model.entities.numpy(), strict=True):
+        assert np.array_equal(vectors["_".join(label.split())], row)
+    assert len(vectors.most_similar("new_york", topn=3)) == 3
+
+
 def test_labels_that_a_form_cannot_hold_are_refused_and_nothing_is_left(tmp_path):
     graph = KnowledgeGraph.from_ids("g", ["a b", "a_b", "c\0"], ["r"], {"train": [[0, 0, 1], [1, 0, 2]]})
     folder = save_model(tmp_path / "model", random_model(graph))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import autosf
 from autosf.app.predicting import AskableModel, load
-from autosf.embedding.answering import best
+from autosf.embedding.answering import _best_of_rows, best
 from autosf.embedding.model_folder import save_model
 from autosf.embedding.new_facts import fact_query, new_facts
 from autosf.errors import UserError
@@ -281,3 +281,27 @@ def test_the_front_doors_are_listed_and_others_are_refused():
     assert callable(autosf.read_graph)
     with pytest.raises(AttributeError, match="no attribute 'laod'"):
         autosf.laod  # noqa: B018
+
+
+@given(
+    st.integers(1, 4),
+    st.integers(1, 30),
+    st.integers(1, 12),
+    st.booleans(),
+    st.integers(0, 10_000),
+    st.data(),
+)
+def test_the_best_are_those_of_plain_sorting_with_ties_and_without(rows, width, top, ties, seed, data):
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randn(rows, width, generator=generator)
+    if ties:
+        scores = scores.round()
+    for _ in range(data.draw(st.integers(0, 3))):
+        place = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, width - 1))
+        scores[place] = data.draw(st.sampled_from([torch.nan, torch.inf, -torch.inf]))
+    expected = []
+    for row, values in enumerate(scores.nan_to_num(-torch.inf, torch.inf, -torch.inf).tolist()):
+        order = sorted(range(width), key=lambda place: (-values[place], place))[:top]
+        expected += [(row, place, values[place]) for place in order if values[place] > -torch.inf]
+    found = _best_of_rows(scores, top, 0)
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected

@@ -119,7 +119,8 @@ def test_page_and_json_tell_the_same(ended, tmp_path):
     assert result["path"] == str(tmp_path / "page.html")
     best = result["result"]["best"]
     assert f"{best['valid_mrr']:.4f}" in html
-    assert result["winner"]["formula"].replace("<", "&lt;").replace(">", "&gt;") in html
+    text = "".join(Page(html).texts).replace("\N{NO-BREAK SPACE}", " ").replace("\N{MINUS SIGN}", "-")
+    assert f"f(h, r, t) = {result['winner']['formula']}" in text
     assert all(f"{model['mrr']:.4f}" in html for model in result["comparison"]["models"])
     assert result["circumstances"]["command"] == "autosf search '<graph>'"
     assert {"graph", "search_curves", "learning_curves", "prediction", "time", "missing"} <= set(result)
@@ -235,7 +236,7 @@ def test_the_human_designed_one_is_trained_once(tmp_path, graph, capfd):
     assert not (run.folder / "human").exists()
     found, err = answered(capfd, run.folder)
     assert len(found["comparison"]["models"]) == 2
-    assert err.startswith("autosf: training ComplEx to compare with, about 1 s")
+    assert err.startswith("autosf: training ComplEx to compare with, about 0.5 s")
     assert load(run.folder / "human").facts["settings"] == load(run.folder).facts["settings"]
     again, err = answered(capfd, run.folder)
     assert err == ""
@@ -246,7 +247,7 @@ def test_a_costly_one_is_trained_only_if_asked_for(tmp_path, graph, capfd):
     run = ended_run(tmp_path / "run", graph, seconds=2 * CHEAP)
     found, err = answered(capfd, run.folder)
     assert (len(found["comparison"]["models"]), err) == (1, "")
-    assert found["missing"][-1].endswith("`autosf report --human` does it, about 120 s of training.")
+    assert found["missing"][-1].endswith("`autosf report --human` does it, about 2 min of training.")
     found, _ = answered(capfd, run.folder, "--human")
     assert (len(found["comparison"]["models"]), found["missing"]) == (2, [])
 
@@ -352,6 +353,18 @@ def test_a_single_triple_of_a_relation_has_no_error(ended, graph):
     few = replace(graph, valid=graph.valid[:1])
     found = compared({"a": model, "b": model}, Ground(few, known_answers(few), "valid"))
     assert (found.relations[0].gain, found.relations[0].error) == (0.0, None)
+
+
+def test_ranks_are_estimated_where_the_search_estimates_them(tmp_path, graph):
+    from autosf.evaluation.sampled_ranking import rank_among
+
+    run = ended_run(tmp_path / "run", graph, settings=replace(SETTINGS, validation_candidates=5))
+    found = content_of(run).comparison.models[0].mrr
+    known = known_answers(replace(graph, test=np.empty((0, 3), np.int32)))
+    model = load(run.folder).model
+    assert found == summarise(rank_among(model, graph.valid, known, 5)).mrr
+    assert found != summarise(rank(model, graph.valid, known)).mrr
+    assert "estimated among 5 entities, as in the search" in render(run)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,15 @@ def test_on_disk_the_model_is_the_same_and_no_scratch_stays(graph, tmp_path, cap
     assert "the multiclass loss changes all rows in every step" in said
 
 
+def test_a_log_gets_a_line_now_and_then(graph, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("autosf.app.commands.training.LINE_SECONDS", -1.0)
+    _, _, err = trained(capfd, graph, "--epochs", 2, "--dimension", 8, "--out", tmp_path / "m")
+    assert [line.partition(", loss")[0] for line in err.splitlines()] == [
+        "autosf: epoch 1 of 2",
+        "autosf: epoch 2 of 2",
+    ]
+
+
 def test_without_any_option_the_model_is_named_after_the_graph(graph, tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, result, _ = trained(capfd, graph, "--epochs", 1)

@@ -13,13 +13,20 @@ from benchmarks.small_search import command_of, halving, run_search, small_run
 
 from autosf.algebra.structure import from_cells
 from autosf.app.cli import run as run_command
-from autosf.runs.cluster import Site
+from autosf.errors import UserError
+from autosf.runs.cluster import Site, how_to_connect, refuse_other_versions
+from autosf.runs.cluster_trial import versions
 from autosf.runs.run import open_run
-from autosf.runs.serving import Outer, Service, serve
+from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
+from autosf.runs.shared_graph import stored
 from autosf.runs.workers import Crew
+from autosf.search.asynchronous import asynchronous_free
 from autosf.search.record import Trial
+from autosf.search.settings import SearchSettings
+from autosf.search.verdict import verdict
 from run_rows import failures, has_rows, rows, rows_of_untouched, wait_until
 
+EPOCHS = 8  # of the first round
 ROOT = Path(__file__).parents[2]
 SMALL = ["--trials", "3", "--epochs", "4", "--dimension", "8", "--no-tune"]
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
@@ -28,14 +35,20 @@ ray_may_warn = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A head without CPUs and two nodes with one each; when they are gone, no process of theirs is left."""
+    """A head without CPUs and two nodes with one each; when they are gone, no process of theirs is left.
+
+    This process stays connected, so that the nodes import torch once for all its searches.
+    """
+    import ray
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     started = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0})
     for _ in range(2):
         started.add_node(**NODE)
+    ray.init(**how_to_connect(started.address))
     yield started
+    ray.shutdown()
     started.shutdown()
     wait_until(lambda: not trials_at_work())
 
@@ -52,22 +65,26 @@ def served(folder: Path, strategy, address: str, **ears):
     return serve(run, strategy, service, Outer(time.monotonic, time.time, **ears))
 
 
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory) -> dict:
+    return rows_of_untouched(tmp_path_factory.mktemp("untouched") / "run", EPOCHS)
+
+
 @pytest.mark.cluster
 @ray_may_warn
-def test_a_node_dies_and_another_joins_and_no_row_changes(tmp_path, cluster):
-    folder, told, lost = tmp_path / "run", [], []
+def test_a_node_dies_and_another_joins_and_no_row_changes(tmp_path, cluster, expected):
+    folder, lost = tmp_path / "run", []
 
     def progress(now):
-        told.append(now)
-        if not lost and now.epoch > 8:
-            lost.append(len(told))
+        if not lost and now.epoch > EPOCHS:
+            lost.append(now)
             cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
             cluster.add_node(**NODE)
 
-    records, reason = served(folder, halving(seeds=1, epochs=16), cluster.address, progress=progress)
+    records, reason = served(folder, halving(seeds=1, epochs=EPOCHS), cluster.address, progress=progress)
     assert reason == "all rounds"
     assert not any(record.failed for record in records)
-    assert rows(folder) == rows_of_untouched(tmp_path / "untouched", epochs=16)
+    assert rows(folder) == expected
     (why,) = failures(folder)
     assert why.startswith("node ")
     assert why.endswith("was lost")
@@ -75,16 +92,16 @@ def test_a_node_dies_and_another_joins_and_no_row_changes(tmp_path, cluster):
 
 @pytest.mark.cluster
 @ray_may_warn
-def test_a_killed_driver_leaves_no_task_and_resuming_changes_no_row(tmp_path, cluster):
+def test_a_killed_driver_leaves_no_task_and_resuming_changes_no_row(tmp_path, cluster, expected):
     folder = tmp_path / "run"
-    command = [sys.executable, "-m", "benchmarks.small_search", str(folder), "seeds=1", "epochs=16"]
+    command = [sys.executable, "-m", "benchmarks.small_search", str(folder), "seeds=1", f"epochs={EPOCHS}"]
     driver = subprocess.Popen([*command, f"cluster={cluster.address}"], cwd=ROOT)
-    wait_until(lambda: has_rows(folder, 3))
+    wait_until(lambda: has_rows(folder, 3), 240.0)
     driver.send_signal(signal.SIGKILL)
     driver.wait()
-    wait_until(lambda: not trials_at_work(), 20.0)
-    run_search(folder, workers=1, seeds=1, epochs=16, site=Site(cluster.address))
-    assert rows(folder) == rows_of_untouched(tmp_path / "untouched", epochs=16)
+    wait_until(lambda: not trials_at_work())
+    run_search(folder, workers=1, seeds=1, epochs=EPOCHS, site=Site(cluster.address))
+    assert rows(folder) == expected
     assert list((folder / "checkpoints").iterdir()) == []
 
 
@@ -114,6 +131,37 @@ def test_the_command_finds_the_same_on_a_cluster_as_with_workers(tmp_path, monke
     assert there["best"] == here["best"]
 
 
+@pytest.mark.cluster
+@ray_may_warn
+def test_without_rounds_a_cluster_tries_all_structures_and_holds_the_finals(tmp_path, cluster):
+    settings = SearchSettings(epochs=4, grain=2, trials=14, candidates=8, fresh_seeds=1, asynchronous=True)
+    run, service = small_run(tmp_path / "run"), Service(Crew(), keep=True, site=Site(cluster.address))
+    outer = Outer(time.monotonic, time.time)
+    records, reason = serve_asynchronously(run, asynchronous_free(settings), service, outer)
+    assert reason == "all 14 structures are tried"
+    assert len(records) == len(rows(run.folder))
+    assert verdict(records, settings) is not None
+
+
+@pytest.mark.cluster
+@ray_may_warn
+def test_trials_see_the_graph_in_the_object_store_without_a_copy(tmp_path, cluster):
+    import ray
+
+    kept = stored(small_run(tmp_path / "run").graph_folder)
+    there = ray.get(ray.put(kept))
+    for array, copy in zip(kept.arrays, there.arrays, strict=True):
+        assert not copy.flags.owndata
+        assert not copy.flags.writeable
+        assert (array == copy).all()
+
+
+def test_a_node_with_other_versions_is_refused_by_name():
+    refuse_other_versions({"address": "10.0.0.7", "versions": versions()})
+    with pytest.raises(UserError, match=r"node 10\.0\.0\.7: expected torch .* found 1\.0"):
+        refuse_other_versions({"address": "10.0.0.7", "versions": {**versions(), "torch": "1.0"}})
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -121,11 +169,10 @@ def test_the_command_finds_the_same_on_a_cluster_as_with_workers(tmp_path, monke
         (["--cluster", "ray://127.0.0.1:1"], "expected the head's address as host:port"),
         (["--cluster", "local", "--gpus-per-trial", "1.5"], "expected a whole number, or a share below 1"),
         (["--cpus-per-trial", "1"], "needs a --cluster"),
+        (["--strategy", "paper", "--asynchronous"], 'strategy "paper" works in rounds'),
     ],
 )
-def test_a_wrong_cluster_is_told_in_a_line_before_anything_is_made(
-    options, why, tmp_path, monkeypatch, capfd
-):
+def test_a_wrong_wish_is_told_in_a_line_before_anything_is_made(options, why, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     assert run_command(["search", "umls", *options]) == 2
     said = capfd.readouterr().err

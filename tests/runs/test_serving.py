@@ -17,11 +17,14 @@ from autosf.algebra.zoo import named
 from autosf.errors import UserError
 from autosf.runs.ledger import opened_ledger
 from autosf.runs.run import open_run
-from autosf.runs.serving import Outer, Service, serve
+from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
 from autosf.runs.task import Task, task_as_json
 from autosf.runs.worker_process import WorkerProcess
 from autosf.runs.workers import Crew
+from autosf.search.asynchronous import asynchronous_free
 from autosf.search.record import OUT_OF_TIME, Trial
+from autosf.search.settings import SearchSettings
+from autosf.search.verdict import verdict
 from run_rows import failures, has_rows, rows, rows_of_untouched, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -192,6 +195,29 @@ def test_a_worker_ends_with_its_pipe_where_no_kernel_ends_it(tmp_path):
         assert arrived is not None, worker.last_words()
         heard += arrived
     assert worker.leave(2.0) == 0
+
+
+def test_without_rounds_an_interrupted_search_goes_on_and_trains_nothing_twice(tmp_path):
+    run, ended = small_run(tmp_path / "run"), []
+    settings = SearchSettings(epochs=4, grain=2, trials=14, candidates=8, fresh_seeds=1, asynchronous=True)
+
+    def interrupt(record):
+        ended.append(record.trial)
+        if len(ended) == 5:
+            raise KeyboardInterrupt
+
+    service = Service(Crew(2), keep=True)
+    outer = Outer(time.monotonic, time.time, finished=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        serve_asynchronously(run, asynchronous_free(settings), service, outer)
+    before = rows(run.folder)
+    assert 5 <= len(before) < 10
+    records, reason = serve_asynchronously(run, asynchronous_free(settings), service, outer)
+    assert reason == "all 14 structures are tried"
+    assert before.items() <= rows(run.folder).items()
+    assert len(records) == len(rows(run.folder)) == len(ended)
+    assert len({record.trial.structure for record in records}) == 14
+    assert verdict(records, settings) is not None
 
 
 @pytest.fixture

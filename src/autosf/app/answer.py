@@ -32,6 +32,11 @@ def answer(
         click.echo(line.rstrip())
 
 
+def say(line: str) -> None:
+    """A line to the user besides the answer, on stderr."""
+    click.echo(f"autosf: {line}", err=True)
+
+
 def console(stderr: bool = False) -> Console:
     """A rich console: colours on a terminal only, NO_COLOR respected, wide enough for tables in a pipe."""
     from rich.console import Console

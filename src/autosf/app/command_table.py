@@ -47,28 +47,31 @@ JOBS = {
 }
 
 
-def places() -> dict[str, str]:
-    """Name and place of every command that is there, in the table's order."""
-    return {
-        name: place
-        for commands in JOBS.values()
-        for name, place in commands.items()
-        if find_spec(place.partition(":")[0])
-    }
+def place_of(name: str) -> tuple[str, str] | None:
+    """Module and attribute of a command; None if there is none of that name, or no such module."""
+    for commands in JOBS.values():
+        if name in commands:
+            module, _, attribute = commands[name].partition(":")
+            return (module, attribute) if find_spec(module) else None
+    return None
+
+
+def listed() -> list[str]:
+    """The names of the commands that are there, in the table's order."""
+    return [name for commands in JOBS.values() for name in commands if place_of(name)]
 
 
 class Commands(click.Group):
     """A group that knows its commands by the table; click leaves no way to it but inheriting."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(places())
+        return listed()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        place = places().get(cmd_name)
+        place = place_of(cmd_name)
         if place is None:
             return None
-        module, _, attribute = place.partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        command: click.Command = getattr(import_module(place[0]), place[1])
         return command
 
     def resolve_command(
@@ -77,9 +80,7 @@ class Commands(click.Group):
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             known = list(self.spoken(ctx))
-            below = [
-                words for words in known if words.endswith(f" {name}")
-            ]  # `stats` is meant for `data stats`
+            below = [words for words in known if words.endswith(f" {name}")]  # `stats` means `data stats`
             hint = f"; did you mean {quoted(below[0])}?" if below else did_you_mean(name, known)
             raise click.UsageError(f"unknown command {quoted(name)}{hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -95,11 +96,10 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One line a command, the jobs in a column of their own: all of it on one screen."""
         formatter.write_paragraph()
-        there = places()
         for job, commands in JOBS.items():
             title = job
             for name in commands:
-                command = self.get_command(ctx, name) if name in there else None
+                command = self.get_command(ctx, name)
                 if command is not None:
                     shown = click.style(f"{title:<12}", bold=True)
                     formatter.write(f"  {shown}{name:<13}{command.get_short_help_str(60)}\n")

@@ -32,12 +32,15 @@ from autosf.app.searching import (
     refuse_unsearchable,
     served,
 )
+from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
 from autosf.embedding.presets import preset
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.run import open_run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autosf.app.run_results import Best, Outcome
     from autosf.runs.cluster import Site
     from autosf.runs.run import Run
@@ -90,6 +93,14 @@ class Found:
     def ending(self) -> str | None:
         return self.outcome.ending
 
+    def report(self, out: Path | str | None = None) -> Path:
+        """Write what the search found as a page, `report.html` in its folder unless told otherwise; its path."""
+        from autosf.app.report import NAME, write_report
+
+        place = Path(out) if out is not None else self.path / NAME
+        write_report(open_run(self.path), place)
+        return place
+
     @property
     def model(self) -> AskableModel:
         """The winner's model, to be asked."""
@@ -109,12 +120,14 @@ def search(
     final_dimension: int | None = None,
     blocks: int = 6,
     threads: int | None = None,
+    asynchronous: bool = False,
     sample: int | None = None,
     cluster: str | None = None,
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
     tune: bool = True,
     hide_test: bool = False,
+    track: Sequence[str] | str = (),
     **settings: Any,
 ) -> Found:
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
@@ -124,7 +137,8 @@ def search(
     those of `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to
     tuning, unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
     validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
-    connected part of it, and the winner is trained on all.
+    connected part of it, and the winner is trained on all. `track` names who else is told of every trial:
+    "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
@@ -140,6 +154,7 @@ def search(
         blocks=blocks,
         seed=seed,
         threads=threads or default_threads(read, sample),
+        asynchronous=asynchronous,
         sample=sample,
         budget=seconds,
         hide_test=hide_test,
@@ -148,7 +163,9 @@ def search(
     )
     refuse_unsearchable(read, request)  # before a folder is made for nothing
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="autosf-")) / "run"
-    return finished(begun(read, request, folder), read, workers, None, device_of(device), site)
+    described = {"graph": read.name, "strategy": strategy, "seed": seed}
+    with tracked(track, folder.name, described) as tracker:
+        return finished(begun(read, request, folder), read, workers, None, device_of(device), site, tracker)
 
 
 def resume(
@@ -180,9 +197,13 @@ def finished(
     budget: float | None,
     device: str,
     site: Site | None = None,
+    tracker: Tracker = NOBODY,
 ) -> Found:
     """The run with its strategy at its end and its winner trained."""
-    if not is_done(outcome_of(run), budget):
-        served(run, workers, budget, site=site)
-    final_model(run, graph, device)
-    return Found(run.folder, outcome_of(run))
+    before = outcome_of(run)
+    if not is_done(before, budget):
+        served(run, workers, budget, finished=trial_log(tracker, past=before.records), site=site)
+    final_model(run, graph, device, epoch_log(tracker, prefix="winner_"))
+    found = Found(run.folder, outcome_of(run))
+    tracker.words({"winner": found.best.structure, "ending": found.ending, **run.plan.settings.as_dict()})
+    return found

@@ -32,13 +32,13 @@ from autosf.runs.labels import labelled_graph
 from autosf.runs.ledger import held
 from autosf.runs.ranges import tuning_ranges
 from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
-from autosf.runs.serving import Outer, Service, serve
+from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
 from autosf.runs.task import SAVE_SECONDS
 from autosf.runs.workers import Crew
 from autosf.search.free import most_finals
 from autosf.search.record import OUT_OF_TIME
 from autosf.search.settings import SearchSettings
-from autosf.search.strategies import strategy_named
+from autosf.search.strategies import asynchronous_strategy, strategy_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -80,6 +80,7 @@ class Request:
     seed: int = 0
     threads: int = 1
     hide_test: bool = False  # test answers are known ones while validation is ranked
+    asynchronous: bool = False
     budget: float | None = None  # seconds, tuning and the last training included
     final_dimension: int | None = None
     sample: int | None = None  # entities to search on; the winner is trained on all
@@ -97,6 +98,7 @@ class Request:
             blocks=self.blocks,
             candidates=POOL if self.strategy == "free" else PAPER.candidates,
             grain=settings.validate_every or 1,
+            asynchronous=self.asynchronous,
         )
 
 
@@ -145,7 +147,10 @@ def refuse_unsearchable(graph: KnowledgeGraph, request: Request) -> None:
         refuse_odd_dimension(dimension, PARTS)
     if not request.settings.validate_every:
         raise UserError("setting validate_every: a search needs validations, expected a number from 1")
-    strategy_named(request.strategy, request.searched(request.settings)).close()
+    chosen = request.searched(request.settings)
+    strategy_named(request.strategy, chosen).close()
+    if chosen.asynchronous:
+        asynchronous_strategy(chosen).close()
 
 
 def begun(
@@ -300,9 +305,11 @@ def served(
     )
     with LiveFile(run) as live:
         ears = both(live.progress, progress), both(live.finished, finished)
-        serve(
-            run, strategy_named(settings.strategy, settings), service, Outer(time.monotonic, time.time, *ears)
-        )
+        outer = Outer(time.monotonic, time.time, *ears)
+        if settings.asynchronous:
+            serve_asynchronously(run, asynchronous_strategy(settings), service, outer)
+        else:
+            serve(run, strategy_named(settings.strategy, settings), service, outer)
 
 
 def seconds_to_serve(run: Run, budget: float | None) -> float:

@@ -13,6 +13,7 @@ import torch
 
 from autosf import __version__
 from autosf.app.graphs import graph_of
+from autosf.app.tracking import epoch_log, tracked
 from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint
 from autosf.embedding.epochs import changes_in_place
 from autosf.embedding.model_folder import save_model
@@ -225,12 +226,14 @@ def train_model(
     *,
     seed: int = 0,
     device: str = "auto",
+    track: Sequence[str] | str = (),
     **settings: Any,
 ) -> AskableModel:
     """Train on a graph (a name, path, frame, array or KnowledgeGraph) and return a model to ask.
 
     The structure is a name of the zoo, rows as JSON, or the folder of a run, for the best it has found.
-    Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`.
+    Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`. `track`
+    names who else is told of every epoch: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     from autosf.app.predicting import AskableModel
     from autosf.app.run_results import structure_meant
@@ -239,5 +242,7 @@ def train_model(
     chosen = structure_meant(structure) if isinstance(structure, str) else structure
     wanted = preset(read.name, len(read.entities)).changed(settings)
     job = Job(read, chosen, wanted, seed, device_of(device), Path())
-    trained, result = trained_result(job, known_answers(read), None, lambda _: None)
+    described = {"graph": read.name, "structure": chosen, "seed": seed, **wanted.as_dict()}
+    with tracked(track, read.name, described) as tracker:
+        trained, result = trained_result(job, known_answers(read), None, epoch_log(tracker))
     return AskableModel(labelled(job, trained, result, ""))

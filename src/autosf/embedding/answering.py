@@ -127,14 +127,37 @@ Columns = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]"]
 
 
 def _best_of_rows(scores: Tensor, top: int, first: int) -> Columns:
-    """All that reach the row's `top`-th score, put in order and cut: `topk` alone settles ties by chance."""
+    """The row's `top` best in order. Where the next one is worse, `topk` alone has found them; else see below."""
     if not scores.numel() or top < 1:
         return _no_answers()
+    values, places = scores.topk(min(top + 1, scores.shape[1]), dim=1)
+    last = min(top, scores.shape[1]) - 1
+    unsettled = values.isnan().any(1)
+    if values.shape[1] > top:
+        unsettled |= values[:, last] == values[:, top]
+    if unsettled.any():
+        return _best_of_tied_rows(scores, top, first)
+    reach = values[:, : last + 1] > -torch.inf
+    query = reach.nonzero()[:, 0]
+    return _in_order(query, places[:, : last + 1][reach], values[:, : last + 1][reach], top, first)
+
+
+def _best_of_tied_rows(scores: Tensor, top: int, first: int) -> Columns:
+    """All that reach the row's `top`-th score, put in order and cut: `topk` alone settles ties by chance.
+
+    Several passes more over all scores than above: on 16 rows of 40,000 they take five times as long.
+    """
     scores.masked_fill_(scores.isnan(), -torch.inf)
     bar = scores.topk(min(top, scores.shape[1]), dim=1, sorted=False).values.amin(1, keepdim=True)
     reach = (scores >= bar).logical_and_(scores > -torch.inf)
-    query, candidate = (places.cpu().numpy() for places in reach.nonzero(as_tuple=True))
-    score = scores[reach].double().cpu().numpy()
+    query, candidate = reach.nonzero(as_tuple=True)
+    return _in_order(query, candidate, scores[reach], top, first)
+
+
+def _in_order(queries: Tensor, candidates: Tensor, scores: Tensor, top: int, first: int) -> Columns:
+    """The answers by query, then best first, then by id; `top` of each query. Queries count from `first`."""
+    query, candidate = queries.cpu().numpy(), candidates.cpu().numpy()
+    score = scores.double().cpu().numpy()
     order = np.lexsort((candidate, -score, query))
     query, candidate, score = query[order], candidate[order], score[order]
     place = np.arange(len(query)) - np.searchsorted(query, query)

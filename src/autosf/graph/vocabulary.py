@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ class Vocabulary:
 
     def find(self, label: str) -> int | None:
         """The id of a label, if it is one."""
-        position = int(self.labels.search_sorted(label)) if is_unicode(label) else len(self)
+        position = bisect_left(self.labels, label)  # letters sort as their bytes do
         return position if position < len(self) and self.labels[position] == label else None
 
     def ids(self, labels: Sequence[str]) -> list[int]:

@@ -17,7 +17,7 @@ from math import floor, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, lacks_extra, quoted
 from autosf.runs.cluster_trial import Means, trial_messages, versions
 from autosf.runs.shared_graph import stored
 from autosf.runs.task import record_from_json, task_as_json
@@ -321,6 +321,6 @@ def ray_module() -> ModuleType:
     try:
         import ray
     except ImportError:
-        raise UserError('--cluster needs the extra "ray": pip install "autosf[ray]"') from None
+        raise lacks_extra("--cluster", "ray") from None
     module: ModuleType = ray
     return module

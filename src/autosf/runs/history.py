@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from autosf.search.verdict import fresh_seeds
@@ -26,17 +27,21 @@ def added_epochs(records: Iterable[Record]) -> list[int]:
     return costs
 
 
+def trained_epochs(records: Iterable[Record]) -> list[int]:
+    """Epochs trained in all after each record."""
+    return list(accumulate(added_epochs(records)))
+
+
 def search_curve(records: Sequence[Record], settings: SearchSettings) -> list[tuple[int, float]]:
     """(epochs trained so far, best validation MRR of a full training): where it rose, and the end (Fig. 6).
 
     The finals' fresh seeds take no part: they judge what was found.
     """
-    fresh = set(fresh_seeds(settings)) if settings.strategy == "free" else set()
+    fresh = set(fresh_seeds(settings))
     before = [record for record in records if record.trial.seed not in fresh]
     points: list[tuple[int, float]] = []
     best, total = 0.0, 0
-    for record, cost in zip(before, added_epochs(before), strict=True):
-        total += cost
+    for record, total in zip(before, trained_epochs(before), strict=True):
         if record.trial.epochs == settings.epochs and record.valid_mrr > best:
             best = record.valid_mrr
             points.append((total, best))

@@ -22,6 +22,7 @@ from autosf.runs.ledger import Ledger, held, opened_ledger
 from autosf.runs.run import discard_checkpoints, discard_halves
 from autosf.runs.task import SAVE_SECONDS, Key, Task, checkpoint_name, key_of
 from autosf.runs.workers import Crew, Ears, Place, Progress, Workers
+from autosf.search.asynchronous import Arrivals, Asynchronous, search_asynchronously
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Record, Round, Strategy, Trial, search
 
 if TYPE_CHECKING:
@@ -60,13 +61,37 @@ class Outer:
 
 def serve(run: Run, strategy: Strategy, service: Service, outer: Outer) -> tuple[list[Record], str]:
     """All records the strategy asked for, past ones included, and why it ended; out of time, those there are."""
+
+    def searched(ledger: Ledger) -> tuple[list[Record], str]:
+        with evaluator(run, ledger, service, outer) as evaluate:
+            return search(strategy, evaluate)
+
+    return session(run, outer, searched)
+
+
+def serve_asynchronously(
+    run: Run, strategy: Asynchronous, service: Service, outer: Outer
+) -> tuple[list[Record], str]:
+    """All records of the run, and why it ended."""
+
+    def searched(ledger: Ledger) -> tuple[list[Record], str]:
+        with exchanger(run, ledger, service, outer) as exchange:
+            return search_asynchronously(strategy, exchange)
+
+    return session(run, outer, searched)
+
+
+def session(
+    run: Run, outer: Outer, searched: Callable[[Ledger], tuple[list[Record], str]]
+) -> tuple[list[Record], str]:
+    """A search by the one driver of the run, with its beginning and its end in the ledger."""
     with told(run), held(run.lock), opened_ledger(run.ledger, outer.now, writes=True) as ledger:
         discard_halves(run)
         ledger.add_event("began", "")
         try:
             # The search thinks with one thread: the workers have the cores, and sums must not depend on them.
-            with evaluator(run, ledger, service, outer) as evaluate, threadpool_limits(1):
-                records, reason = search(strategy, evaluate)
+            with threadpool_limits(1):
+                records, reason = searched(ledger)
         except KeyboardInterrupt:
             ledger.add_event("stopped", "interrupted")
             raise
@@ -113,6 +138,48 @@ def evaluator(
             return answered(ledger, wanted, trials)
 
         yield evaluate
+
+
+@contextmanager
+def exchanger(
+    run: Run, ledger: Ledger, service: Service, outer: Outer
+) -> Iterator[Callable[[Round], Arrivals]]:
+    """The function that takes on trials and tells what has arrived since, the ledger's past at first.
+
+    It waits until there is news: a record, or more room than the trials it was just given have left.
+    """
+    keys: dict[Task, Key] = {}
+    news = ledger.records()
+
+    def finished(record: Record) -> None:
+        news.append(record)
+        outer.finished(record)
+
+    with hands_at_work(run, ledger, service, replace(outer, finished=finished), keys) as hands:
+
+        def room() -> int:
+            return max(0, hands.slots() - hands.open_tasks())
+
+        def told() -> list[Record]:
+            records = list(news)
+            news.clear()
+            return records
+
+        def exchange(trials: Round) -> Arrivals:
+            wanted = [key_of(trial, run.graph, run.plan.settings) for trial in trials]
+            missing = {task_of(run, key, service): key for key in wanted if not ledger.known([key])}
+            keys.update(missing)
+            try:
+                hands.add(list(missing))
+                left = room()
+                while hands.open_tasks() and not news and room() <= left:
+                    hands.turn()
+            except OutOfTime:
+                hands.stop()
+                raise OutOfTime(told()) from None
+            return Arrivals(told(), room())
+
+        yield exchange
 
 
 @contextmanager

@@ -128,7 +128,9 @@ def estimates(past: Sequence[Record], full: int) -> dict[Structure, Estimate]:
         if structure in found:
             continue
         epochs = record.trial.epochs
-        line = lines.setdefault(epochs, extrapolation(past, epochs, full))
+        if epochs not in lines:
+            lines[epochs] = extrapolation(past, epochs, full)
+        line = lines[epochs]
         scatter = max(line.variance - noise, line.variance / 4)  # around the mean over seeds, not around one
         found[structure] = Estimate(line.intercept + line.slope * record.valid_mrr, scatter)
     return found

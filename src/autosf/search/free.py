@@ -33,6 +33,7 @@ from autosf.search.verdict import SEEDS_APART, fresh_seeds, is_human_designed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -85,7 +86,9 @@ def free(settings: SearchSettings, within: Within = anywhere) -> Strategy:
             past += yield trials
             view = seen(past, settings)
             rng = Random(f"{settings.seed} {len(past)}")  # noqa: S311 - reproducible, not secret
-            chosen, chance = candidates(view, settings, rng, within)
+            epochs = screening_rung(past, settings.epochs, settings.grain)
+            wanted = max(2, round(settings.chosen * SCREENED * settings.epochs / epochs))
+            chosen, chance = candidates(view, settings, rng, epochs=epochs, wanted=wanted, within=within)
             hopeless = hopeless + 1 if chosen and chance < IMPROBABLE else 0
             trials = [*promotions(view, settings), *repeats(view, settings), *chosen]
             reason = ended(past, trials, hopeless, settings)
@@ -119,21 +122,32 @@ def seen(past: Sequence[Record], settings: SearchSettings) -> View:
 
 
 def candidates(
-    view: View, settings: SearchSettings, rng: Random, within: Within = anywhere
+    view: View,
+    settings: SearchSettings,
+    rng: Random,
+    *,
+    epochs: int,
+    wanted: int,
+    judged: int = 0,
+    pending: AbstractSet[Structure] = frozenset(),
+    within: Within = anywhere,
 ) -> tuple[list[Trial], float]:
-    """New structures to be screened, and the probability that one of them beats the leader."""
-    tried = {record.trial.structure for record in view.past}
-    epochs = screening_rung(view.past, settings.epochs, settings.grain)
-    wanted = max(2, round(settings.chosen * SCREENED * settings.epochs / epochs))
+    """New structures to be screened, and the probability that one of them beats the leader.
+
+    They are none of the pending ones. Where more are to be judged than are wanted, the probability is of those.
+    """
+    tried = {record.trial.structure for record in view.past} | pending
     if settings.trials is not None:
         wanted = min(wanted, settings.trials - len(tried))
+    if wanted <= 0:
+        return [], 0.0
     pool = neighbours(parents(view, settings, rng), tried, settings.candidates, rng, within)
-    if wanted <= 0 or not pool:
+    if not pool:
         return [], 0.0
     draws = posterior_draws(view, pool, rng)
-    chosen = thompson(draws[:, 1:], wanted)
+    chosen = thompson(draws[:, 1:], max(wanted, judged))
     gains = draws[:, [place + 1 for place in chosen]].max(1) - draws[:, 0]
-    trials = [Trial(pool[place], epochs, settings.seed * SEEDS_APART) for place in chosen]
+    trials = [Trial(pool[place], epochs, settings.seed * SEEDS_APART) for place in chosen[:wanted]]
     return trials, float((gains > TOLERANCE).mean())
 
 

@@ -37,6 +37,7 @@ class SearchSettings:
     grain: int = 5  # epochs between validations, of which short trainings of `free` are multiples
     finalists: int = 3  # of `free`, beside the best human-designed structure
     fresh_seeds: int = 3  # for each finalist
+    asynchronous: bool = False  # `free` proposes whenever there is room, and what it proposes depends on when
 
     def __post_init__(self) -> None:
         for name in (

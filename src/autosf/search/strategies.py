@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from autosf.errors import UserError, did_you_mean, quoted
+from autosf.search.asynchronous import asynchronous_free
 from autosf.search.baselines import random_search, tpe_search
 from autosf.search.free import free
 from autosf.search.greedy import Variant, alg_2
@@ -13,6 +14,7 @@ from autosf.search.greedy import Variant, alg_2
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from autosf.search.asynchronous import Asynchronous
     from autosf.search.record import Strategy
     from autosf.search.settings import SearchSettings
 
@@ -26,6 +28,18 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "random": random_search,
     "tpe": tpe_search,
 }
+
+
+ASYNCHRONOUS: dict[str, Callable[[SearchSettings], Asynchronous]] = {"free": asynchronous_free}
+
+
+def asynchronous_strategy(settings: SearchSettings) -> Asynchronous:
+    """The settings' strategy without rounds, where it can do without."""
+    if settings.strategy not in ASYNCHRONOUS:
+        raise UserError(
+            f"strategy {quoted(settings.strategy)} works in rounds; asynchronous: {', '.join(ASYNCHRONOUS)}"
+        )
+    return ASYNCHRONOUS[settings.strategy](settings)
 
 
 def strategy_named(name: str, settings: SearchSettings) -> Strategy:

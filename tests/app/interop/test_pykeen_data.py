@@ -69,9 +69,7 @@ def test_a_missing_pykeen_is_told_in_one_line_with_what_to_install(tmp_path):
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert ended.stderr == (
-        "autosf: pykeen:nations: needs PyKEEN, which is not installed; pip install 'autosf[pykeen]'\n"
-    )
+    assert ended.stderr == 'autosf: pykeen:nations needs the extra "pykeen": pip install "autosf[pykeen]"\n'
 
 
 def test_only_the_prefix_makes_a_name_one_of_pykeen():

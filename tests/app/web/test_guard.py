@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.web.conftest import HERE
 from autosf.app.commands.serve import policy_of, url_of
 from autosf.app.web.guard import Policy, Purses, cookie_value, is_loopback, is_our_name
 from autosf.errors import UserError
 
 TOKEN = "a-token-of-length"
+HERE = Policy(names=frozenset({"localhost"}), rate=1e6, burst=10**6)
 TOKENED = replace(HERE, token=TOKEN)
 PATHS = [
     "/",
@@ -51,6 +51,12 @@ def test_the_token_opens_as_a_header_and_by_a_link(locked):
     assert TOKEN not in cookie
     assert "HttpOnly; SameSite=Strict" in cookie
     assert locked.get("/api/health").status_code == 200, "the cookie is enough from now on"
+
+
+def test_a_parameter_that_only_ends_in_token_is_no_link(locked):
+    assert locked.get("/api/health", params={"mytoken": TOKEN}).status_code == 401
+    answer = locked.get("/api/health", params={"mytoken": "x"}, headers={"authorization": f"Bearer {TOKEN}"})
+    assert 'unknown parameter "mytoken"' in answer.json()["error"]
 
 
 def test_a_link_leads_to_this_server_only(locked):

@@ -93,13 +93,16 @@ def test_what_a_kill_has_left_is_not_shown_as_running(run, client):
         assert (trial["epoch"], trial["epochs"], trial["names"]) == (3, 9, [])
 
 
-def test_looking_changes_nothing_and_what_is_unchanged_is_not_read_again(run):
+def test_the_ledger_is_read_again_only_after_it_has_changed(run):
     watch = Watch(run)
     first = watch.sight()
-    assert watch.sight() is first
+    assert watch.sight().outcome is first.outcome
+    assert watch.sight().version == first.version
     served(run, workers=1)
-    assert watch.sight().version != first.version
-    assert watch.sight() is watch.sight()
+    later = watch.sight()
+    assert later.version != first.version
+    assert len(later.outcome.records) == 3
+    assert watch.sight().outcome is later.outcome, "looking is no change"
 
 
 def test_a_run_that_is_gone_is_told_without_its_place(run, client):

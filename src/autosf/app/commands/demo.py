@@ -28,27 +28,40 @@ FACTS = 3
 def demo(budget: str, out: Path | None, as_json: bool) -> None:
     """Search a small graph for its scoring function.
 
-    The graph is UMLS, 135 medical terms, which comes with the package pykeen: nothing is downloaded. What is
-    found is compared with the scoring functions that people designed, and asked for new facts.
+    The graph is UMLS, 135 medical terms, where that is at hand (it comes with the package pykeen), and else a
+    made-up village of families: nothing is downloaded. What is found is compared with the scoring functions
+    that people designed, and asked for new facts.
     """
     from autosf.app.commands.search import begun_in_sight, brought_to_its_end, telling_how_to_go_on
     from autosf.app.duration import seconds_in
-    from autosf.app.graphs import graph_of
     from autosf.app.predicting import load
     from autosf.app.searching import PATIENCE, Request
     from autosf.embedding.presets import preset
 
-    seconds, graph = seconds_in(budget), graph_of(GRAPH)
+    seconds, (source, graph) = seconds_in(budget), demo_graph()
     folder = out or Path(tempfile.mkdtemp(prefix="autosf-demo-")) / "run"
     settings = preset(GRAPH).changed({"patience": PATIENCE})
-    request = Request(source=GRAPH, settings=settings, budget=seconds, command="autosf demo")
-    click.echo(f"searching UMLS for its scoring function, {seconds:.0f} s ...", err=True)
+    request = Request(source=source, settings=settings, budget=seconds, command="autosf demo")
+    click.echo(f"searching {graph.name} for its scoring function, {seconds:.0f} s ...", err=True)
     with telling_how_to_go_on(folder):
         run = begun_in_sight(graph, request, folder)
         result = brought_to_its_end(run, graph, None, None, "cpu")
     result["human_designed"] = human_designed(run)
     result["new_facts"] = load(folder).new_facts(FACTS, each=1).to_dicts()
     answer(result, as_json, lambda: told(graph, result))
+
+
+def demo_graph() -> tuple[str, KnowledgeGraph]:
+    """How the graph can be named again, and the graph; one that is made has no name."""
+    import os
+
+    from autosf.app.graphs import graph_of
+    from autosf.graph.families import families
+    from autosf.graph.registry import at_hand, search_path
+
+    if at_hand(GRAPH, search_path=search_path(os.environ)):
+        return GRAPH, graph_of(GRAPH)
+    return "", families()
 
 
 def human_designed(run: Run) -> list[dict[str, Any]]:
@@ -67,15 +80,16 @@ def told(graph: KnowledgeGraph, result: dict[str, Any]) -> list[RenderableType]:
     structures = len(result["leaderboard"])
     human = "\n".join(f"    {title_of(row):<10} {measured(row)}" for row in result["human_designed"])
     facts = "\n".join(f"    {row['head']}  {row['relation']}  {row['tail']}" for row in result["new_facts"])
-    run = result["run"]
+    run, first = result["run"], result["new_facts"][0]
+    what = "medical terms" if graph.name == "UMLS" else "people"
     return [
-        f"UMLS: {len(graph.entities)} medical terms, {len(graph.relations)} relations,"
+        f"{graph.name}: {len(graph.entities)} {what}, {len(graph.relations)} relations,"
         f" {len(graph.train):,} facts to learn from\n"
         f"{structures} scoring functions tried in {result['trials']} trainings,"
         f" {time_in_words(result['seconds'])}; ended: {result['ending']}",
         winner(result["best"]),
         f"What people designed, by validation MRR in this search:\n{human}",
         f"\nFacts that the graph does not have but the winner believes most:\n{facts}",
-        f"\nAsk it: autosf predict {run} --head virus --relation causes"
+        f"\nAsk it: autosf predict {run} --head {first['head']} --relation {first['relation']}"
         f"\nAll of them: autosf leaderboard {run}      Your own graph: autosf search FOLDER",
     ]

@@ -299,10 +299,13 @@ def export(model: str, form: str, out: Path, as_json: bool) -> None:
     """
     from autosf.app.exporting import export as exported
     from autosf.app.interop.pykeen_export import export_to_pykeen
+    from autosf.app.sizes import size_in_words
 
     trained = opened(model, None).trained
     path = export_to_pykeen(trained, out) if form == "pykeen" else exported(trained, out, form)
-    answer({"path": str(path), "form": form}, as_json, lambda: f"written to {path}")
+    size = sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else [path]))
+    result = {"path": str(path), "form": form, "bytes": size}
+    answer(result, as_json, lambda: f"written to {path} ({size_in_words(size)})")
 
 
 def opened(model: str, source: str | None) -> AskableModel:

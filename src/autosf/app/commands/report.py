@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autosf.app.answer import answer, json_option
-from autosf.app.commands.search import run_argument, say
+from autosf.app.answer import answer, json_option, say
+from autosf.app.commands.search import run_argument
 
 if TYPE_CHECKING:
     from autosf.runs.run import Run
@@ -61,6 +61,7 @@ def report(
 def meet_opponent(run: Run, human: bool | None, device: str) -> None:
     """Train the best human-designed structure if that is wanted, and if there is a winner to compare with."""
     from autosf.app.commands.training import EpochBar
+    from autosf.app.duration import span_in_words
     from autosf.app.report.opponent import CHEAP, kept_model, opponent_of, train_opponent
     from autosf.app.run_results import outcome_of
 
@@ -72,7 +73,7 @@ def meet_opponent(run: Run, human: bool | None, device: str) -> None:
     if not (human or is_cheap) or kept_model(run, run.model, outcome.best.structure) is None:
         return
     if kept_model(run, opponent.folder, opponent.structure) is None:
-        cost = "" if opponent.seconds is None else f", about {max(1, round(opponent.seconds)):,} s"
+        cost = "" if opponent.seconds is None else f", about {span_in_words(opponent.seconds)}"
         say(f"training {opponent.title} to compare with{cost} (once; --no-human leaves it out)")
         with EpochBar(run.plan.settings.epochs) as bar:
             train_opponent(run, opponent, device, say, bar.report)

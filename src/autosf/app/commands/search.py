@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, json_option
+from autosf.app.answer import answer, json_option, say
+from autosf.app.commands.training import track_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from autosf.app.searching import Request
+    from autosf.app.tracking import Tracker
     from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.runs.cluster import Site
     from autosf.runs.run import Run
@@ -91,12 +93,17 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     "--hide-test", is_flag=True,
     help="Hide answers in the test split while validation is ranked, as most papers do. [default: not read]",
 )  # fmt: skip
+@click.option(
+    "--asynchronous", is_flag=True,
+    help="free without rounds: keeps any number of workers busy, but no two searches are alike.",
+)  # fmt: skip
 @with_cluster_options
 @device_option
+@track_option
 @json_option
 def search(
-    graph: str, out: Path | None, budget: str | None, workers: int | None, device: str, as_json: bool,
-    cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None, **wish: Any,
+    graph: str, out: Path | None, budget: str | None, workers: int | None, device: str, track: tuple[str, ...],
+    cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None, as_json: bool, **wish: Any,
 ) -> None:  # fmt: skip
     """Find the function that suits GRAPH, and train it.
 
@@ -108,6 +115,8 @@ def search(
     from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
+    from autosf.app.searching import refuse_unsearchable
+    from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.runs.run import refuse_used
 
@@ -117,12 +126,15 @@ def search(
         refuse_used(out)
     read = graph_of(graph)
     for warning in read.warnings:
-        click.echo(f"autosf: {warning}", err=True)
+        say(warning)
     folder = out or Path(f"{plain(read.name)}-search")
     request = requested(read, graph, seconds, **wish)
-    with telling_how_to_go_on(folder):
+    refuse_unsearchable(read, request)
+    what = {"graph": read.name, "strategy": request.strategy, "seed": request.seed}
+    with telling_how_to_go_on(folder), tracked(track, folder.name, what, say) as tracker:
         run = begun_in_sight(read, request, folder)
-        result = brought_to_its_end(run, read, workers, None, place, site)
+        tracker.words(run.plan.settings.as_dict())
+        result = brought_to_its_end(run, read, workers, None, place, site, tracker)
     answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -179,9 +191,10 @@ def requested(
 @workers_option
 @with_cluster_options
 @device_option
+@track_option
 @json_option
 def resume(
-    run: Path, budget: str | None, workers: int | None, device: str, as_json: bool,
+    run: Path, budget: str | None, workers: int | None, device: str, track: tuple[str, ...], as_json: bool,
     cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None,
 ) -> None:  # fmt: skip
     """Go on with the search in RUN, however it ended.
@@ -194,6 +207,7 @@ def resume(
     from autosf.app.graphs import graph_of
     from autosf.app.run_results import is_run, outcome_of, result_of
     from autosf.app.searching import graph_again, is_done, pending_request
+    from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.runs.run import open_run
 
@@ -211,7 +225,9 @@ def resume(
             if result["model"] and is_done(outcome, seconds):
                 return answer(result, as_json, lambda: result_for_people(result))
             graph = graph_again(opened, say)
-        result = brought_to_its_end(opened, graph, workers, seconds, place, site)
+        what = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
+        with tracked(track, run.name, what | opened.plan.settings.as_dict(), say) as tracker:
+            result = brought_to_its_end(opened, graph, workers, seconds, place, site, tracker)
     return answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -259,26 +275,33 @@ def brought_to_its_end(
     budget: float | None,
     device: str,
     site: Site | None = None,
+    tracker: Tracker | None = None,
 ) -> dict[str, Any]:
     """Search until the strategy ends, train the winner, and tell the outcome; progress shows on stderr."""
+    from autosf.algebra.structure import from_rows
     from autosf.app.commands.training import EpochBar
     from autosf.app.estimating import announcement
     from autosf.app.run_results import outcome_of, result_of, search_settings
     from autosf.app.search_progress import SearchLines
     from autosf.app.searching import final_model, is_done, served
+    from autosf.app.tracking import NOBODY, epoch_log, trial_log
 
-    before = outcome_of(run)
+    before, ears = outcome_of(run), tracker or NOBODY
     if not is_done(before, budget):
         structures = search_settings(run).trials if run.plan.search["strategy"] == "free" else None
         whole = budget or run.plan.search["budget"]
-        told = announcement(run, graph, workers, budget) if not before.records else None
+        begins = not before.records and site is None  # how much a cluster can do shows only there
+        told = announcement(run, graph, workers, budget) if begins else None
         if told:
             say(told)
         with SearchLines(before.records, structures, whole, before.seconds) as lines:
-            served(run, workers, budget, lines.progress, lines.finished, site)
+            told_of = trial_log(ears, lines.finished, before.records)
+            served(run, workers, budget, lines.progress, told_of, site)
     with EpochBar(run.plan.settings.epochs) as bar:
-        final_model(run, graph, device, bar.report)
-    return result_of(run)
+        final_model(run, graph, device, epoch_log(ears, bar.report, "winner_"))
+    result = result_of(run)
+    ears.words({"winner": from_rows(result["best"]["structure"]), "ending": result["ending"]})
+    return result
 
 
 @contextmanager
@@ -293,10 +316,6 @@ def telling_how_to_go_on(folder: Path) -> Iterator[None]:
         if is_run(folder) or pending(folder):
             say(f"all finished trials are kept; go on with: autosf resume {shlex.quote(str(folder))}")
         raise
-
-
-def say(line: str) -> None:
-    click.echo(f"autosf: {line}", err=True)
 
 
 def result_for_people(result: dict[str, Any]) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from autosf.app import completing
 from autosf.app.answer import answer, json_option
 from autosf.app.commands.models import graph_option
 
@@ -19,7 +20,9 @@ LEAST_TOKEN = 8
 
 
 @click.command(epilog="Example: autosf serve umls-search --port 8765")
-@click.argument("served", metavar="RUN_OR_MODEL", type=click.Path(path_type=Path))
+@click.argument(
+    "served", metavar="RUN_OR_MODEL", type=click.Path(path_type=Path), shell_complete=completing.models
+)
 @click.option("--port", type=click.IntRange(0, 65535), help=f"[default: {PORT}, or any that is free]")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--token", help="Needed by every request. [default: none here, a new one on another --host]")
@@ -58,16 +61,16 @@ def serve(
             shown = f"{site.name}: {url}\nCtrl-C ends it."
             answer({"url": url, "token": policy.token}, as_json, lambda: shown)
 
-        answer_requests(application(site, policy, started), listener)
+        answer_requests(application(site, policy, started), listener, to_strangers=policy.any_address)
 
 
 def refuse_missing_extra() -> None:
     from importlib.util import find_spec
 
-    from autosf.errors import UserError
+    from autosf.errors import lacks_extra
 
     if not (find_spec("starlette") and find_spec("uvicorn")):
-        raise UserError('serving needs starlette and uvicorn: pip install "autosf[web]"')
+        raise lacks_extra("autosf serve", "web")
 
 
 def site_of(folder: Path, graph: str | None) -> Site:

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, console, json_option
+from autosf.app.answer import answer, console, json_option, say
 
 if TYPE_CHECKING:
     from autosf.app.training import Job
     from autosf.embedding.state import State
+
+LINE_SECONDS = 60.0  # between two lines where stderr is no terminal
+
+track_option = click.option(
+    "--track",
+    multiple=True,
+    metavar="WHERE",
+    help="Also tell tensorboard:FOLDER or mlflow:ADDRESS; repeatable.",
+)
 
 
 @click.command(epilog="Example: autosf train umls --structure simple --epochs 20 --out umls-simple")
@@ -45,6 +55,7 @@ if TYPE_CHECKING:
     "--on-disk", is_flag=True, help="Keep embeddings in files beside the model: for graphs beyond memory."
 )
 @click.option("--resume", is_flag=True, help="Go on where an interrupted training stopped.")
+@track_option
 @json_option
 def train(
     graph: str,
@@ -57,6 +68,7 @@ def train(
     threads: int | None,
     on_disk: bool,
     resume: bool,
+    track: tuple[str, ...],
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -69,13 +81,14 @@ def train(
 
     from autosf.app.graphs import graph_of
     from autosf.app.run_results import structure_meant
+    from autosf.app.tracking import epoch_log, tracked
     from autosf.app.training import Job, device_of, gathered_settings, is_small_step, run_training
     from autosf.embedding.presets import LARGE
 
     wanted = structure_meant(structure)
     read = graph_of(graph)
     for warning in read.warnings:
-        click.echo(f"autosf: {warning}", err=True)
+        say(warning)
     chosen = gathered_settings(read.name, settings, pairs, given, len(read.entities))
     if len(read.entities) > LARGE and chosen.loss == "sampled-softmax":
         click.echo(
@@ -89,8 +102,13 @@ def train(
     job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
     if not resume and not on_disk:  # the announcement takes memory
         announce(job)
-    with EpochBar(chosen.epochs) as bar:
-        result = run_training(job, resume, bar.report, "autosf " + shlex.join(sys.argv[1:]))
+    described = {"graph": read.name, "structure": wanted, "seed": seed, **chosen.as_dict()}
+    with tracked(track, folder.name, described, say) as tracker, EpochBar(chosen.epochs) as bar:
+        report = epoch_log(tracker, bar.report)
+        result = run_training(job, resume, report, "autosf " + shlex.join(sys.argv[1:]))
+        tracker.numbers(
+            result["epochs"], {f"valid/{name}": value for name, value in (result["valid"] or {}).items()}
+        )
     answer(result, as_json, lambda: told(result))
 
 
@@ -101,7 +119,7 @@ def announce(job: Job) -> None:
     cost = cost_of(job.graph, job.structure, job.settings, device=job.device)
     told = training_announced(cost, job.settings) if cost else None
     if told:
-        click.echo(f"autosf: {told}", err=True)
+        say(told)
 
 
 def default_folder(graph: str, structure: str) -> Path:
@@ -133,12 +151,13 @@ def told(result: dict[str, Any]) -> str:
 
 
 class EpochBar:
-    """A bar on stderr with loss, validation MRR and time left; silent where stderr is no terminal."""
+    """A bar on stderr with loss, validation MRR and time left; a line a minute where stderr is no terminal."""
 
     def __init__(self, epochs: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         out = console(stderr=True)
+        self._lines, self._told, self._epochs = not out.is_terminal, time.monotonic(), epochs
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(),
@@ -161,4 +180,8 @@ class EpochBar:
     def report(self, state: State) -> None:
         best = state.best
         mrr = f"{best.valid_mrr:.4f}" if best and best.valid_mrr is not None else "-"
-        self._bar.update(self._task, completed=state.epochs, loss=f"{state.curve[-1].loss:.4f}", mrr=mrr)
+        loss = f"{state.curve[-1].loss:.4f}"
+        self._bar.update(self._task, completed=state.epochs, loss=loss, mrr=mrr)
+        if self._lines and time.monotonic() - self._told > LINE_SECONDS:
+            self._told = time.monotonic()
+            say(f"epoch {state.epochs} of {self._epochs}, loss {loss}, valid MRR {mrr}")

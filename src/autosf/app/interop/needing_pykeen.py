@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from autosf.errors import UserError
+from autosf.errors import lacks_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ PREFIX = "pykeen:"
 def refuse_without_pykeen(what: str) -> None:
     """Raise, with what to install, unless PyKEEN is installed; it is not imported yet."""
     if find_spec("pykeen") is None:
-        raise UserError(f"{what}: needs PyKEEN, which is not installed; pip install 'autosf[pykeen]'")
+        raise lacks_extra(what, "pykeen")
 
 
 @contextmanager

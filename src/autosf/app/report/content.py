@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from autosf import __version__
 from autosf.algebra.invariance import canonical
+from autosf.app.duration import span_in_words
 from autosf.app.report.comparison import Comparison, Ground, compared, ranking_seconds
 from autosf.app.report.opponent import kept_model, opponent_of
-from autosf.app.report.portrait import Portrait, human_designed, portrait
+from autosf.app.report.portrait import Portrait, human_designed, portrait, spoken
 from autosf.app.report.search_story import (
     LearningCurve,
     Prediction,
@@ -163,7 +164,7 @@ def comparisons(
     other = kept_model(run, opponent.folder, opponent.structure)
     titles = ["the winner", opponent.title]
     models = dict(zip(titles, [model, other], strict=True)) if other else {titles[0]: model}
-    ground = Ground(graph, shared(run.graph_folder).known, "valid")
+    ground = Ground(graph, shared(run.graph_folder).known, "valid", run.plan.settings.validation_candidates)
     valid, seconds = compared(models, ground), ranking_seconds(model, ground, run.plan.threads)
     if not test:
         return valid, None, seconds
@@ -213,7 +214,7 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
     best = result["best"]
     if best is None:
         return ("No trial is finished yet.",)
-    name = f"The winner is {title_of(best)}" if best["names"] else "The winner has no name yet"
+    name = f"The winner is {spoken(title_of(best))}" if best["names"] else "The winner has no name yet"
     so_far = "" if outcome.state == "ended" else ", so far"
     lines = [f"{name}{so_far}: validation MRR {measured(best)}."]
     if best["beats_runner_up"] is not None:
@@ -264,7 +265,7 @@ def missing(
     if comparison is None:
         lines.append("The winner's model is not trained yet: results by relation and pattern follow with it.")
     elif len(comparison.models) == 1:
-        cost = "" if opponent.seconds is None else f", about {opponent.seconds:,.0f} s of training"
+        cost = "" if opponent.seconds is None else f", about {span_in_words(opponent.seconds)} of training"
         lines.append(
             f"{opponent.title}, the best human-designed structure, is not trained to compare with:"
             f" `autosf report --human` does it{cost}."

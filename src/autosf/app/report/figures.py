@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from autosf.algebra.structure import from_rows
 from autosf.app.charts import Bar, Series, bar_chart, line_chart, scatter_chart, standalone
 from autosf.app.drawing_svg import structure_svg
+from autosf.app.report.portrait import title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -126,14 +127,17 @@ def leaderboard_figure(report: Report) -> Figure:
     rows = report.result["leaderboard"]
     least = in_sight([row["valid_mrr"] for row in rows])
     seen = [row for row in rows if row["valid_mrr"] >= least]
-    known, new = ([row for row in seen if bool(row["names"]) is named] for named in (True, False))
+    clouds: dict[str, list[dict[str, Any]]] = {"new": [], "known before": [], "new, briefly trained": []}
+    for row in seen:
+        is_short = row["epochs"] < report.circumstances.search["epochs"]
+        clouds["known before" if row["names"] else "new, briefly trained" if is_short else "new"].append(row)
     series = [
         Series(
             name,
             [(row["blocks"], row["valid_mrr"]) for row in some],
-            labels=[row["names"][0] if row["names"] else str(row["structure"]) for row in some],
+            labels=[title_of(from_rows(row["structure"])) for row in some],
         )
-        for name, some in (("found here", new), ("known before", known))
+        for name, some in clouds.items()
     ]
     svg = scatter_chart(series, title=title, x_label="blocks", y_label=MRR)
     columns = ("place", "structure", "names", "valid_mrr", "spread", "seeds", "epochs", "blocks")
@@ -146,13 +150,17 @@ def leaderboard_figure(report: Report) -> Figure:
 
 def learning_figure(curves: Sequence[LearningCurve]) -> Figure:
     title = "Learning curves"
+    least = in_sight([curve.points[-1][1] for curve in curves])
+    seen = {
+        learner(curve, place): curve for place, curve in enumerate(curves) if curve.points[-1][1] >= least
+    }
     series = [
         Series(
-            learner(curve, place),
+            name,
             [(epoch, mean) for epoch, mean, _, _ in curve.points],
-            band=[(epoch, least, most) for epoch, _, least, most in curve.points] if curve.seeds > 1 else (),
+            band=[(epoch, low, high) for epoch, _, low, high in curve.points] if curve.seeds > 1 else (),
         )
-        for place, curve in enumerate(curves)
+        for name, curve in seen.items()
     ]
     svg = line_chart(series, title=title, x_label="epochs", y_label=MRR)
     columns = ("structure", "name", "seeds", "epoch", "mean_valid_mrr", "least", "most")
@@ -161,7 +169,9 @@ def learning_figure(curves: Sequence[LearningCurve]) -> Figure:
         for curve in curves
         for point in curve.points
     )
-    return Figure("learning-curves", title, svg, columns, rows)
+    unseen = [curve.title for curve in curves if curve not in seen.values()]
+    note = f"Not drawn, as far below: {', '.join(unseen)}. " if unseen else ""
+    return Figure("learning-curves", title, svg, columns, rows, note)
 
 
 def learner(curve: LearningCurve, number: int) -> str:

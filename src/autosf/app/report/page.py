@@ -10,7 +10,7 @@ from markupsafe import Markup
 from autosf.algebra.structure import from_rows
 from autosf.app.charts import number
 from autosf.app.drawing_svg import structure_svg
-from autosf.app.duration import time_in_words
+from autosf.app.duration import span_in_words
 from autosf.app.pages import environment, stylesheet
 from autosf.app.report.portrait import case_headings
 from autosf.app.search_tables import title_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from autosf.app.report.portrait import Portrait
 
 ROWS = 12  # of the leaderboard; the others unfold
-MOST_ROWS = 200  # that a page holds; all are in the CSV
+MOST_ROWS = 100  # that a page holds; all are in the CSV
 
 
 def page(report: Report, figures: Mapping[str, Figure]) -> str:
@@ -42,7 +42,7 @@ def page(report: Report, figures: Mapping[str, Figure]) -> str:
         link=link,
         label=label,
         number=number,
-        duration=time_in_words,
+        duration=span_in_words,
         title_of=title_of,
         plainly=plainly,
         standing_of=lambda known: standing_of(report, known),

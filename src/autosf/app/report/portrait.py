@@ -61,7 +61,7 @@ def portrait(structure: Structure) -> Portrait:
         c1=satisfies_c1(structure),
         reachable=is_reachable(structure),
         twins=tuple(
-            Known(twin.known.title, "" if twin.how == SAME else twin.how, twin.known.source)
+            Known(spoken(twin.known.title), "" if twin.how == SAME else twin.how, twin.known.source)
             for twin in twins(structure)
         ),
         meaning=meaning(structure, even, odd),
@@ -72,6 +72,12 @@ def title_of(structure: Structure) -> str:
     """The name that its authors gave it, or its rows."""
     names = zoo_names(structure)
     return named(names[0]).title if names else str(structure)
+
+
+def spoken(title: str) -> str:
+    """A title as it reads in a sentence."""
+    graph = title.removeprefix("AutoSF, ")
+    return title if graph == title else f"what the paper found on {graph}"
 
 
 def human_designed() -> tuple[Portrait, ...]:

@@ -8,6 +8,7 @@ from statistics import correlation, fmean
 from typing import TYPE_CHECKING
 
 import polars as pl
+from threadpoolctl import threadpool_limits
 
 from autosf.algebra.features import ENCODERS
 from autosf.algebra.invariance import canonical
@@ -151,9 +152,10 @@ def prediction(run: Run, records: Sequence[Record]) -> Prediction | None:
     method, predictor = predictor_of(settings.strategy, records, settings.epochs)
     structures = list(values)
     told: Values = {}
-    for fold in range(FOLDS):
-        asked = structures[fold::FOLDS]
-        told |= predictor({s: value for s, value in values.items() if s not in asked}, asked)
+    with threadpool_limits(1):  # matrices so small gain nothing from threads
+        for fold in range(FOLDS):
+            asked = structures[fold::FOLDS]
+            told |= predictor({s: value for s, value in values.items() if s not in asked}, asked)
     rows = [Predicted(s.rows, title_of(s), told[s], values[s]) for s in structures]
     return Prediction(method, rank_correlation(rows), tuple(rows))
 

@@ -60,8 +60,8 @@ async def status(request: Request) -> Response:
 
 async def leaderboard(request: Request) -> Response:
     limit = number_in(parameters(request, ("limit",)), "limit", 20, MOST_ROWS)
-    sight = await asyncio.to_thread(site_of(request).sight)
-    return as_json(leaderboard_of(sight, limit))
+    site = site_of(request)
+    return as_json(await asyncio.to_thread(lambda: leaderboard_of(site.sight(), limit)))
 
 
 async def predict(request: Request) -> Response:

@@ -103,7 +103,7 @@ def answers_as_json(
     """Answers with their labels, under the names that `autosf predict --json` has."""
     of_relations = question.absent == "relation"
     known = explorer.relations if of_relations else explorer.entities
-    labels = known.labels.gather([answer.candidate for answer in answers]).to_list()
+    labels = known.names([answer.candidate for answer in answers])
     return [
         {
             "relation" if of_relations else "entity": label,
@@ -153,7 +153,7 @@ def neighbours_of(explorer: Explorer, label: str, limit: int) -> dict[str, Any]:
     """The facts of the graph about an entity, and the entities whose embeddings are most alike."""
     place = id_of(explorer, "entity", label)
     sides = sides_of(explorer.around, place, limit) if explorer.around else []
-    entities, relations = explorer.entities.labels, explorer.relations.labels
+    relations = explorer.relations.labels
     return {
         "entity": label,
         "uses": int(explorer.entities.uses[place]),
@@ -162,7 +162,7 @@ def neighbours_of(explorer: Explorer, label: str, limit: int) -> dict[str, Any]:
                 "relation": relations[side.relation],
                 "direction": "out" if side.outwards else "in",
                 "count": side.count,
-                "entities": entities.gather(list(side.entities)).to_list(),
+                "entities": explorer.entities.names(side.entities),
             }
             for side in sides
         ],
@@ -178,7 +178,7 @@ def similar_to(explorer: Explorer, place: int, limit: int) -> list[dict[str, Any
         cosines = rows @ (rows[place] / explorer.norms[place]) / explorer.norms  # [N]
     one = torch.ones(1, 1, device=rows.device)
     found = best(lambda _first, _last: one, 1, cosines[:, None], limit, itself)
-    labels = explorer.entities.labels.gather(found.candidate).to_list()
+    labels = explorer.entities.names(found.candidate.tolist())
     return [
         {"entity": label, "similarity": number(value)}
         for label, value in zip(labels, found.score.tolist(), strict=True)
@@ -188,7 +188,7 @@ def similar_to(explorer: Explorer, place: int, limit: int) -> list[dict[str, Any
 def completions(known: Completion, text: str, limit: int, name: str) -> list[dict[str, Any]]:
     """Labels that complete the text, with how many triples have each."""
     places = completed(known, text, limit)
-    labels = known.labels.gather(places).to_list()
+    labels = known.names(places)
     return [{name: label, "uses": int(uses)} for label, uses in zip(labels, known.uses[places], strict=True)]
 
 

@@ -64,16 +64,18 @@ def guarded(app: App, policy: Policy, clock: Callable[[], float]) -> App:
     purses = Purses(policy.rate, policy.burst, clock)
 
     async def guard(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             return await app(scope, receive, send)
+        if scope["type"] != "http":
+            return None
         safe = with_safe_headers(send)
         headers = dict(scope["headers"])
         if not is_our_name(headers.get(b"host", b"").decode("latin-1"), policy):
             return await refuse(safe, 421, "this server does not answer to that Host")
         if not purses.spend(scope["client"][0] if scope.get("client") else ""):
             return await refuse(safe, 429, "too many requests; wait a moment", ((b"retry-after", b"1"),))
-        if policy.token is not None and b"token=" in scope["query_string"]:
-            return await let_in_by_link(scope, safe, policy)
+        if policy.token is not None and (shown := link_token(scope)) is not None:
+            return await let_in_by_link(scope, shown, safe, policy)
         if policy.token is not None and not shows_token(headers, policy):
             return await refuse(safe, 401, TO_STRANGERS, ((b"www-authenticate", b"Bearer"),))
         return await app(scope, limited(receive, headers), safe)
@@ -164,16 +166,25 @@ def cookie_value(token: str) -> str:
     return hmac.new(token.encode(), b"autosf cookie", hashlib.sha256).hexdigest()
 
 
-async def let_in_by_link(scope: MutableMapping[str, Any], send: Send, policy: Policy) -> None:
-    """A link with ?token= sets the cookie and leads to the same address without it; all else is refused."""
+def link_token(scope: MutableMapping[str, Any]) -> str | None:
+    """What an address with ?token= shows; None where it has none."""
+    if b"token=" not in scope["query_string"]:
+        return None
+    return dict(asked_in(scope)).get("token")
+
+
+def asked_in(scope: MutableMapping[str, Any]) -> list[tuple[str, str]]:
+    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+
+
+async def let_in_by_link(scope: MutableMapping[str, Any], shown: str, send: Send, policy: Policy) -> None:
+    """A link with ?token= sets the cookie and leads to the same address without it; a wrong one is refused."""
     assert policy.token is not None
-    asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    shown = next((value for name, value in asked if name == "token"), "")
     is_right = hmac.compare_digest(shown.encode(), policy.token.encode())
     if not is_right or scope["method"] != "GET":
         await refuse(send, 401, TO_STRANGERS, ((b"www-authenticate", b"Bearer"),))
         return
-    rest = urlencode([(name, value) for name, value in asked if name != "token"])
+    rest = urlencode([(name, value) for name, value in asked_in(scope) if name != "token"])
     path = "/" + quote(scope["path"]).lstrip("/")  # two slashes would begin the name of another server
     cookie = f"{policy.cookie}={cookie_value(policy.token)}; Path=/; Max-Age={COOKIE_SECONDS}"
     headers = [

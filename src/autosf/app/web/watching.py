@@ -9,9 +9,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from autosf.app.drawing import formula
-from autosf.app.live_file import NAME, running_trials
+from autosf.app.live_file import running_trials
 from autosf.app.run_results import Outcome, best_as_json, outcome_of, standing_as_json, zoo_names
 from autosf.runs.ledger import is_held
+from autosf.search.record import Trial
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,7 @@ LOOK_SECONDS = 0.5  # between two looks at the files, however many users look
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A run at one moment; `version` is another whenever anything of it is."""
+    """A run at one moment; `version` is another whenever its records or its state are."""
 
     version: str
     outcome: Outcome
@@ -37,47 +38,48 @@ class Sight:
 
 
 class Watch:
-    """Owns the last sight of a run, for all threads."""
+    """Owns the last sight of a run, for all threads. The ledger is read again only after it has changed."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self._lock = Lock()
         self._looked = -LOOK_SECONDS
-        self._stamp: tuple[object, ...] | None = None
+        self._stamp: tuple[object, ...] = ()
         self._sight: Sight | None = None
 
     def sight(self) -> Sight:
         """The run as it is, or was half a second ago."""
         with self._lock:
-            now = time.monotonic()
-            if self._sight is None or now - self._looked >= LOOK_SECONDS:
-                stamp = stamp_of(self.run)
-                if self._sight is None or stamp != self._stamp:
-                    self._sight, self._stamp = seen(self.run, stamp), stamp
+            if self._sight is None or time.monotonic() - self._looked >= LOOK_SECONDS:
+                self._sight = self._look(self._sight)
                 self._looked = time.monotonic()
             return self._sight
 
+    def _look(self, last: Sight | None) -> Sight:
+        stamp = stamp_of(self.run)
+        outcome = outcome_of(self.run) if last is None or stamp != self._stamp else last.outcome
+        self._stamp = stamp
+        version = hashlib.sha256(repr(stamp).encode()).hexdigest()[:16]
+        return Sight(version, outcome, current_trials(self.run, outcome))
 
-def seen(run: Run, stamp: tuple[object, ...]) -> Sight:
-    """Look at the run: what is in the ledger no longer runs."""
-    outcome = outcome_of(run)
+
+def current_trials(run: Run, outcome: Outcome) -> tuple[Running, ...]:
+    """What is being trained: a file that a kill has left says nothing, nor does what has its record by now."""
+    if not is_held(run.lock):
+        return ()
     done = {record.trial for record in outcome.records}
-    running = running_trials(run) if is_held(run.lock) else ()
-    current = tuple(row for row in running if row.is_winner or not is_done(row, outcome, done))
-    return Sight(hashlib.sha256(repr(stamp).encode()).hexdigest()[:16], outcome, current)
-
-
-def is_done(row: Running, outcome: Outcome, done: set[Any]) -> bool:
-    """Whether a trial of the live file is over: it has its record, or the search has ended since."""
-    from autosf.search.record import Trial
-
-    return outcome.state != "running" or Trial(row.structure, row.epochs, row.seed) in done
+    return tuple(
+        row
+        for row in running_trials(run)
+        if row.is_winner
+        or (outcome.state == "running" and Trial(row.structure, row.epochs, row.seed) not in done)
+    )
 
 
 def stamp_of(run: Run) -> tuple[object, ...]:
-    """What differs when anything of a run has changed: sizes and times of its files, and whether it is held."""
+    """What differs when the ledger has: sizes and times of its files, and whether somebody is at work."""
     wal = run.ledger.with_name(run.ledger.name + "-wal")
-    return (is_held(run.lock), *(stamp_of_file(path) for path in (run.ledger, wal, run.folder / NAME)))
+    return (is_held(run.lock), stamp_of_file(run.ledger), stamp_of_file(wal))
 
 
 def stamp_of_file(path: Path) -> tuple[int, int] | None:
