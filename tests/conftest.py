@@ -1,6 +1,7 @@
-"""What tests share: the folder of the benchmark graphs."""
+"""What tests share: the folder of the benchmark graphs, a browser."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,16 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"$AUTOSF_DATA names no folder: {named}")
     return folder
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A headless browser; one a module, as no other event loop can run beside it. Its tests carry `browser`."""
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no chromium on this machine")
+    with sync.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()

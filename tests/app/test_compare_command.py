@@ -161,6 +161,22 @@ def test_no_model_is_a_mistake(graph, capfd):
     assert "expected names separated by commas" in err
 
 
+def test_two_graphs_of_one_name_are_refused(graph, capfd):
+    code, _, err = compared(capfd, graph, graph, "--models", "complex")
+    assert code == 2
+    assert 'two graphs are called "graph"' in err
+
+
+def test_a_damaged_result_is_measured_again(graph, capfd, tmp_path):
+    options = ["--models", "complex", "--out", tmp_path / "out", *SMALL]
+    _, first, _ = compared(capfd, graph, *options)
+    (file,) = (tmp_path / "out" / "finished").iterdir()
+    file.write_text("{")
+    _, again, _ = compared(capfd, graph, *options)
+    assert again["rows"][0]["test"] == first["rows"][0]["test"]
+    assert not again["rows"][0]["runs"][0]["kept"]
+
+
 def test_a_model_of_another_graph_is_refused(graph, capfd, tmp_path):
     save_model(tmp_path / "m", random_model(random_graph(9)))
     code, _, err = compared(capfd, graph, "--models", tmp_path / "m")

@@ -4,7 +4,6 @@
 """
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -18,18 +17,6 @@ from searched_run import ended_run, nasty_graph
 pytestmark = pytest.mark.browser
 LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 DARK, LIGHT = "rgb(19, 23, 29)", "rgb(255, 255, 255)"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("no chromium on this machine")
-    with sync.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

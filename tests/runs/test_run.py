@@ -15,8 +15,9 @@ from autosf.graph.known_answers import known_answers
 from autosf.graph.synthetic import patterned_graph
 from autosf.runs.labels import labelled_graph
 from autosf.runs.leaderboard import leaderboard
-from autosf.runs.run import Plan, create_run, open_run, refuse_other_graph, refuse_other_plan
+from autosf.runs.run import Plan, create_run, open_run, promise, refuse_other_graph, refuse_other_plan
 from autosf.runs.shared_graph import shared, without_test
+from autosf.runs.task import key_of, settings_digest
 from autosf.search.record import Record, Trial
 
 PLAN = Plan(TrainingSettings(dimension=8), {"strategy": "random", "trials": 5}, seed=3, source="here")
@@ -70,6 +71,19 @@ def test_edited_settings_are_refused(tmp_path, graph):
         open_run(tmp_path / "run")
     with pytest.raises(UserError, match="not a run"):
         open_run(tmp_path)
+
+
+def test_a_run_from_before_a_setting_was_known_opens_with_its_records(tmp_path, graph):
+    run = create_run(tmp_path / "run", graph, PLAN)
+    path = tmp_path / "run" / "run.json"
+    facts = json.loads(path.read_text())
+    del facts["settings"]["averaging"]
+    path.write_text(json.dumps({**facts, "digest": promise(facts)}))
+    opened = open_run(tmp_path / "run")
+    assert opened.plan.settings == PLAN.settings
+    trial = Trial(named("simple").structure, 5, 0)
+    assert key_of(trial, run.graph, opened.plan.settings) == key_of(trial, run.graph, PLAN.settings)
+    assert settings_digest(PLAN.settings) != settings_digest(replace(PLAN.settings, averaging=0.5))
 
 
 def test_a_search_needs_validation(tmp_path, graph):

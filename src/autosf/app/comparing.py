@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from autosf.app.contestants import Arena
 from autosf.app.whole_file import write_whole
 from autosf.embedding.model_folder import plain as plain_json
-from autosf.errors import UserError
+from autosf.errors import UserError, quoted
 from autosf.graph.known_answers import known_answers
 from autosf.graph.text_lines import shown
 from autosf.runs.shared_graph import without_test
@@ -93,8 +93,13 @@ def arena_of(
 def refuse_early(comparison: Comparison) -> None:
     """Tell every mistake before anything is trained.
 
-    Of several graphs one is enough for those who need not meet everywhere; a matrix may have holes.
+    Rows are told apart by the graphs' names. Of several graphs one is enough for those who need not meet
+    everywhere; a matrix may have holes.
     """
+    names = [arena.graph.name for arena in comparison.arenas]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"two graphs are called {quoted(twice)}: give one of them, or rename a folder")
     for contestant in comparison.contestants:
         refusals = [refusal(contestant, arena) for arena in comparison.arenas]
         found = [error for error in refusals if error is not None]
@@ -160,8 +165,9 @@ def prepare(folder: Path) -> None:
 def result_of(meeting: Meeting, folder: Path | None) -> dict[str, Any]:
     """The kept result, or a new one. A failure is told in its row and not kept: others go on."""
     file = meeting.file(folder) if folder else None
-    if file is not None and file.is_file():
-        return {**json.loads(file.read_text(encoding="utf-8")), "kept": True}
+    kept = None if file is None else kept_in(file)
+    if kept is not None:
+        return {**kept, "kept": True}
     try:
         found = meeting.contestant.measure(meeting.arena, meeting.seed)
     except UserError as error:
@@ -171,6 +177,15 @@ def result_of(meeting: Meeting, folder: Path | None) -> dict[str, Any]:
     if file is not None:
         write_whole(file, json.dumps({"model": meeting.contestant.name, **result}) + "\n")
     return {**result, "kept": False}
+
+
+def kept_in(file: Path) -> dict[str, Any] | None:
+    """The result in a file; None where there is none that can be read."""
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def row_of(arena: Arena, contestant: Contestant, results: list[dict[str, Any]]) -> dict[str, Any]:

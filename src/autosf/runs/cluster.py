@@ -124,6 +124,9 @@ class Cluster:
         """How many trials the nodes have room for together, if nobody else uses them."""
         return sum(self._fitting(node["Resources"]) for node in self._ray.nodes() if node["Alive"])
 
+    def _is_alive(self, node: str) -> bool:
+        return any(known["NodeID"] == node and known["Alive"] for known in self._ray.nodes())
+
     def _fitting(self, has: Mapping[str, float]) -> int:
         asked = {"CPU": self._cpus, "GPU": self._site.gpus}
         room = [has.get(kind, 0.0) / count for kind, count in asked.items() if count]
@@ -165,11 +168,14 @@ class Cluster:
         except StopIteration:
             self._fail(post, "ended without a record")
         except RayTaskError as error:
-            self._fail(post, f"{type(error.cause).__name__}: {error.cause}"[:500])
+            self._fail(post, f"{type(error.cause).__name__}: {first_line(error.cause)}")
         except (NodeDiedError, ObjectLostError):
             self._lose(post)
-        except RayError as error:
-            self._fail(post, f"worker on node {post.address or '?'} {first_line(error)}")
+        except RayError as error:  # its process has died, with or without its node
+            if post.node and not self._is_alive(post.node):
+                self._lose(post)
+            else:
+                self._fail(post, f"worker on node {post.address or '?'}: {first_line(error)}")
         else:
             self._act(post, message)
 
@@ -211,7 +217,10 @@ class Cluster:
         if not post.node:
             self._false_starts += 1
             if self._false_starts >= STARTS:
-                raise UserError(f"cluster {quoted(self._site.address)}: trials cannot start: {why}")
+                raise UserError(
+                    f"cluster {quoted(self._site.address)}: trials cannot start, {why};"
+                    " is the same autosf installed on every node?"
+                )
             self._waiting.appendleft(post.task)
         elif may_try_again(post.task, why, self._tried, self._crew, self._ears):
             self._waiting.appendleft(post.task)
@@ -252,8 +261,8 @@ def content(path: str) -> bytes | None:
         return None
 
 
-def first_line(error: Exception) -> str:
-    """An error in a line."""
+def first_line(error: BaseException) -> str:
+    """What an error says first, in quotes."""
     return quoted(next(iter(str(error).strip().splitlines()), type(error).__name__), 300)
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "autosf run", 1
 
 
+FIXED = ("settings", "search", "seed", "threads", "hide_test")
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a run is asked to do; nothing of it may change while the run lasts."""
@@ -41,7 +44,7 @@ class Plan:
     command: str = ""
 
     def fixed(self) -> dict[str, Any]:
-        """The part that decides the results."""
+        """The part that decides the results, under the names of FIXED."""
         return {
             "settings": self.settings.as_dict(),
             "search": dict(self.search),
@@ -127,7 +130,7 @@ def fill(folder: Path, graph: KnowledgeGraph, plan: Plan) -> None:
         "version": VERSION,
         "graph": {"name": graph.name, "digest": run.graph, "source": plan.source},
         **plan.fixed(),
-        "digest": digest({"graph": run.graph, **plan.fixed()}),
+        "digest": promise({"graph": {"digest": run.graph}, **plan.fixed()}),
         "command": plan.command,
         "versions": versions,
     }
@@ -149,14 +152,19 @@ def open_run(folder: Path) -> Run:
             facts["command"],
         )
         run = Run(folder, facts["graph"]["digest"], plan)
-        promised = facts["digest"]
+        kept = promise(facts) == facts["digest"]
     except (KeyError, TypeError) as error:
         raise UserError(f"{shown(folder / 'run.json')}: expected {error}, found none") from None
-    if promised != digest({"graph": run.graph, **plan.fixed()}):
+    if not kept:
         raise UserError(
             f"{shown(folder / 'run.json')}: changed since the run began; a changed search needs a new folder"
         )
     return run
+
+
+def promise(facts: Mapping[str, Any]) -> str:
+    """Digest of what decides a run's results, as it was written: a setting that came later is not in it."""
+    return digest({"graph": facts["graph"]["digest"], **{name: facts[name] for name in FIXED}})
 
 
 def facts_of(folder: Path) -> dict[str, Any]:

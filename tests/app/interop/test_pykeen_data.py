@@ -11,6 +11,7 @@ from autosf.app.cli import run
 from autosf.app.graphs import graph_of
 from autosf.app.interop.pykeen_data import is_of_pykeen
 from autosf.errors import UserError
+from autosf.graph.reading import read_graph
 from autosf.graph.registry import packaged_folders
 
 needs_pykeen = pytest.mark.skipif(not packaged_folders(), reason="pykeen is not installed")
@@ -43,6 +44,32 @@ def test_triples_whose_entities_train_does_not_show_are_kept(tmp_path, monkeypat
     graph = graph_of("pykeen:nations")
     assert (len(graph.train), len(graph.valid), len(graph.test)) == (2, 1, 1)
     assert graph.entities.labels.to_list() == ["007", "NA", "a", "b", "new"]
+
+
+@needs_pykeen
+def test_a_data_set_that_leaves_no_files_is_taken_from_its_factories_with_a_warning():
+    from pykeen.datasets import EagerDataset, Nations
+
+    from autosf.app.interop.pykeen_data import _labelled
+
+    whole = Nations()
+    rows, warning = _labelled(EagerDataset(whole.training, whole.testing, whole.validation))
+    assert read_graph(rows).digest == graph_of("pykeen:nations").digest
+    assert "whose entities train does not show" in warning
+
+
+@needs_pykeen
+def test_a_data_set_that_cannot_be_had_is_told_in_one_line(monkeypatch):
+    from pykeen.datasets import Nations
+
+    def without_network(self):
+        raise ConnectionError("no route to host\nand more")
+
+    monkeypatch.setattr(Nations, "__init__", without_network)
+    with pytest.raises(
+        UserError, match=r"pykeen:nations: PyKEEN could not get it \(no route to host and more\)"
+    ):
+        graph_of("pykeen:nations")
 
 
 @needs_pykeen

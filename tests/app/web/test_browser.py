@@ -5,7 +5,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,18 +21,6 @@ from searched_run import NASTY, ended_run, nasty_graph
 pytestmark = pytest.mark.browser
 LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 PATIENCE = 60_000  # milliseconds: a busy machine is no failure
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("no chromium on this machine")
-    with sync.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 def started(*arguments: object, **options) -> subprocess.Popen:

@@ -63,7 +63,7 @@ def test_whatever_is_sent_is_answered_as_described(api, path, method, mode):
         pytest.skip("nothing to send, so that nothing of it can be wrong")
 
     @given(case=operation.as_strategy(generation_mode=mode), label=st.sampled_from(LABELS) | st.none())
-    @settings(max_examples=EXAMPLES, deadline=5000, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, deadline=20_000, suppress_health_check=list(HealthCheck))
     def fuzzed(case, label):
         if mode == GenerationMode.POSITIVE and label is not None:
             put(label, case.query)

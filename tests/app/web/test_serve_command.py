@@ -80,3 +80,9 @@ def test_a_port_in_use_is_told_with_what_to_do(model, capfd):
         port = taken.getsockname()[1]
         assert run(["serve", model, "--port", str(port)]) == 2
     assert f"127.0.0.1:{port}: cannot listen there" in capfd.readouterr().err
+
+
+def test_without_the_extra_one_is_told_what_to_install(model, capfd, monkeypatch):
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    assert run(["serve", model]) == 2
+    assert 'pip install "autosf[web]"' in capfd.readouterr().err

@@ -128,7 +128,8 @@ class ComparisonBar:
         valid = result["valid"]
         told = f"validation MRR {valid['mrr']:.4f}" if valid else result["failed"] or "published"
         who = f"{label(meeting.contestant.name)} on {label(meeting.arena.graph.name)}"
-        self._bar.console.print(f"{who}, seed {meeting.seed}: {told}")
+        kept = ", kept" if result.get("kept") else ""
+        self._bar.console.print(f"{who}, seed {meeting.seed}: {told}{kept}")
         self._left = self._left[self._left.index(meeting) + 1 :] if meeting in self._left else self._left[1:]
         self._bar.advance(self._task)
         self._show_next()

@@ -30,10 +30,15 @@ def pykeen_graph(source: str, **options: Any) -> KnowledgeGraph:
     """The data set that `pykeen:NAME` names, all its splits in one vocabulary."""
     refuse_without_pykeen(source)
     with quiet():
-        dataset = _dataset(source.removeprefix(PREFIX))
+        kind = _kind(source.removeprefix(PREFIX))
         try:
+            dataset = kind()
             splits, left_out = _labelled(dataset)
-        except (OSError, ValueError) as error:
+        except (
+            OSError,
+            ValueError,
+            ImportError,
+        ) as error:  # no network, a damaged file, an extra of PyKEEN's
             reason = " ".join(str(error).split())[:160]
             raise UserError(f"{source}: PyKEEN could not get it ({reason})") from None
     name = type(dataset).__name__
@@ -41,20 +46,15 @@ def pykeen_graph(source: str, **options: Any) -> KnowledgeGraph:
     return graph.with_warnings(*([left_out] if left_out else []))
 
 
-def _dataset(name: str) -> Any:
+def _kind(name: str) -> Any:
+    """PyKEEN's class of that name."""
     from pykeen.datasets import dataset_resolver
 
     try:
-        kind = dataset_resolver.lookup(name)
+        return dataset_resolver.lookup(name)
     except KeyError:
-        hint = did_you_mean(name, dataset_resolver.lookup_dict)
-        more = hint or "; `pykeen datasets` lists them"
-        raise UserError(f"unknown data set {quoted(PREFIX + name)}{more}") from None
-    try:
-        return kind()
-    except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:160]
-        raise UserError(f"{PREFIX}{name}: PyKEEN could not get it ({reason})") from None
+        hint = did_you_mean(name, dataset_resolver.lookup_dict) or "; PyKEEN's documentation lists them"
+        raise UserError(f"unknown data set {quoted(PREFIX + name)}{hint}") from None
 
 
 def _labelled(dataset: Any) -> tuple[Mapping[str, NDArray[Any]], str | None]:
@@ -70,6 +70,8 @@ def _labelled(dataset: Any) -> tuple[Mapping[str, NDArray[Any]], str | None]:
         more = dataset.load_triples_kwargs or {}
         return {split: load_triples(path, **more) for split, path in paths.items() if path}, None
     parts = {split: getattr(dataset, word) for split, word in SPLITS.items()}
-    found = {split: part.label_triples(part.mapped_triples) for split, part in parts.items() if part}
+    found = {
+        split: part.label_triples(part.mapped_triples) for split, part in parts.items() if part is not None
+    }
     warning = "PyKEEN hands over no triple of valid or test whose entities train does not show"
     return {split: np.asarray(rows, dtype=object) for split, rows in found.items()}, warning

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
 WEIGHT_DECAY = 1e-4
+# In place of standard normal embeddings, from which a softmax over all entities learns little for long.
+SMALL_START = "xavier_uniform"
+SMALL_STARTS = {"entity_initializer": SMALL_START, "relation_initializer": SMALL_START}
 NUMBERS_AT_ONCE = 1 << 25  # of a broadcast [queries, entities, dimension], which most of these families make
 
 
@@ -64,15 +67,15 @@ FAMILIES = {
         Family("TransH", 0.01),
         Family("TransR", 0.01, relation_width="relation_dim"),
         Family("RotatE", 0.03, reals=2),
-        Family("NTN", 0.003, arguments={"num_slices": 4}),
+        Family("NTN", 0.01, arguments={"num_slices": 4, "entity_initializer": SMALL_START}),
         Family("ConvE", 0.01),
         Family("TuckER", 0.01, relation_width="relation_dim"),
         Family("QuatE", 0.03, reals=4),
         Family("RESCAL", 0.1),
         Family("HolE", 0.03),
         Family("DistMult", 0.1),
-        Family("ComplEx", 0.1, reals=2),
-        Family("SimplE", 0.1, reals=2),
+        Family("ComplEx", 0.03, reals=2, arguments=SMALL_STARTS),
+        Family("SimplE", 0.03, reals=2, arguments=SMALL_STARTS),
         Family("CP", 0.1, reals=2),
     )
 }
