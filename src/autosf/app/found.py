@@ -138,8 +138,8 @@ def search(
     those of `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to
     tuning, unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
     validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
-    connected part of it (met by walks, or its "core"), and the winner is trained on all. `track` names who else is told of every trial:
-    "tensorboard:FOLDER", "mlflow:ADDRESS".
+    connected part of it (met by walks, or its "core"), and the winner is trained on all. `track` names
+    who else is told of every trial: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
