@@ -23,7 +23,7 @@ demo: $(READY)  ## see what it does
 	@$(BIN)/autosf demo
 
 test: $(READY)  ## all tests
-	@$(BIN)/pytest -n auto
+	@$(BIN)/pytest -n auto --durations=15
 
 check: $(READY)  ## format, lint, types, fast tests
 	@$(BIN)/ruff format --check src tests benchmarks

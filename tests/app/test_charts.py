@@ -149,3 +149,11 @@ def test_the_stylesheet_loads_nothing():
 )
 def test_numbers_are_short(value, told):
     assert number(value) == told
+
+
+def test_whole_numbers_have_whole_ticks():
+    drawn = line_chart(
+        [Series("trials", [(n, n / 14) for n in range(15)])], title="t", x_label="x", y_label="y"
+    )
+    assert ">5<" in drawn
+    assert ">2.5<" not in drawn

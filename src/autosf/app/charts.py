@@ -180,6 +180,8 @@ def scale(values: Sequence[float], start: float, end: float, *, whole: bool, mos
     if high - low <= 1e-9 * max(abs(low), abs(high), 1e-3):  # nothing that a reader could tell apart
         low, high = low - (abs(low) * 0.1 or 0.5), high + (abs(high) * 0.1 or 0.5)
     step = round_step((high - low) / most)
+    if not step.is_integer() and all(float(value).is_integer() for value in values):
+        step = max(1.0, 2 * step)  # half a trial is none
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     ticks = [float(f"{place * step:.12g}") for place in range(first, last + 1)]
     if whole:

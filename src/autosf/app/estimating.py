@@ -20,6 +20,7 @@ from autosf.embedding.settings import refuse_odd_dimension
 from autosf.embedding.training import moved, start
 from autosf.evaluation.sampled_ranking import rank_among
 from autosf.graph.known_answers import known_answers
+from autosf.runs.shared_graph import shared
 from autosf.search.free import known_good, most_finals
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ def search_announced(
 def announcement(run: Run, graph: KnowledgeGraph, workers: int | None, budget: float | None) -> str | None:
     """As `search_announced`, of a run that has not begun."""
     plan, before = run.plan, torch.get_num_threads()
+    if plan.search.get("sample"):
+        graph = shared(run.graph_folder).graph
     torch.set_num_threads(plan.threads)  # as each worker has
     try:
         cost = cost_of(graph, named(TUNED_WITH).structure, plan.settings)

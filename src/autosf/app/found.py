@@ -122,6 +122,7 @@ def search(
     threads: int | None = None,
     asynchronous: bool = False,
     sample: int | None = None,
+    sample_by: str = "walk",
     cluster: str | None = None,
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
@@ -133,12 +134,13 @@ def search(
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
 
     The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
-    such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. Settings are
-    those of `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to
-    tuning, unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
+    such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials.
+    `asynchronous` keeps more workers busy, but no two such searches are alike. Settings are those of
+    `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to tuning,
+    unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
     validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
-    connected part of it, and the winner is trained on all. `track` names who else is told of every trial:
-    "tensorboard:FOLDER", "mlflow:ADDRESS".
+    connected part of it (met by walks, or its "core"), and the winner is trained on all. `track` names
+    who else is told of every trial: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
@@ -156,6 +158,7 @@ def search(
         threads=threads or default_threads(read, sample),
         asynchronous=asynchronous,
         sample=sample,
+        sample_by=sample_by,
         budget=seconds,
         hide_test=hide_test,
         final_dimension=final_dimension,

@@ -30,7 +30,7 @@ workers_option = click.option(
 )
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda", "mps"]), default="auto", show_default=True,
-    help="Where the winner is trained; trials use the CPU.",
+    help="Where the winner is trained; trials use the CPU, or --gpus-per-trial.",
 )  # fmt: skip
 run_argument = click.argument("run", type=click.Path(path_type=Path), shell_complete=completing.runs)
 cluster_options = (
