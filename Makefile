@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test check format bench torture docs results package lock clean
+.PHONY: help setup demo test thorough check format bench torture docs results package lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -24,6 +24,9 @@ demo: $(READY)  ## see what it does
 
 test: $(READY)  ## all tests
 	@$(BIN)/pytest -n auto --durations=15
+
+thorough: $(READY)  ## all tests with all their examples, longer by some minutes
+	@AUTOSF_THOROUGH=1 $(BIN)/pytest -n auto --durations=15
 
 check: $(READY)  ## format, lint, types, fast tests
 	@$(BIN)/ruff format --check src tests benchmarks

@@ -15,7 +15,7 @@ from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
 
 pytestmark = pytest.mark.slow
-LONGER = ["--epochs", "300", "--dimension", "8", "--set", "patience=0", "--set", "validate_every=30"]
+LONGER = ["--epochs", "160", "--dimension", "8", "--set", "patience=0", "--set", "validate_every=16"]
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from autosf.search.free import free, known_good
 from autosf.search.record import Record, Trial, search
 from autosf.search.settings import SearchSettings
 from autosf.search.verdict import finalist, fresh_seeds, verdict
+from thorough import THOROUGH
 
 PLANTED = (
     Structure(((1, 2, 0, 0), (0, 0, 3, 0), (0, 0, 0, 4), (-1, 0, 0, 0))),
@@ -87,5 +88,6 @@ def test_the_planted_structures_are_not_among_those_tried_first():
 
 
 @pytest.mark.slow
-def test_in_most_of_ten_searches_the_planted_structure_or_one_as_good_is_found():
-    assert sum(map(names_it_or_as_good, range(100, 110))) > 5  # 9 when this was written
+def test_in_most_searches_the_planted_structure_or_one_as_good_is_found():
+    seeds = range(100, 110 if THOROUGH else 103)
+    assert sum(map(names_it_or_as_good, seeds)) > len(seeds) / 2  # 9 of 10 when this was written

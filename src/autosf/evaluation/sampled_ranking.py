@@ -164,7 +164,8 @@ def _is_above(
 ) -> NDArray[np.float64]:
     """1 where a candidate scores above a query's true answer, 1/2 where both score the same, else 0. [m, n]
 
-    The true answers are scored in the same product, so that equal embeddings have equal scores.
+    The true answers are scored in the same product, so that equal embeddings have equal scores, but for a last
+    bit where the product's edge is rounded otherwise.
     """
     true, places = np.unique(answers, return_inverse=True)
     all_rows = torch.cat([rows, entities.index_select(0, torch.from_numpy(true).to(entities.device))])

@@ -81,9 +81,9 @@ def told(graph: KnowledgeGraph, result: dict[str, Any]) -> list[RenderableType]:
     human = "\n".join(f"    {title_of(row):<10} {measured(row)}" for row in result["human_designed"])
     facts = "\n".join(f"    {row['head']}  {row['relation']}  {row['tail']}" for row in result["new_facts"])
     run, first = result["run"], result["new_facts"][0]
-    what = "medical terms" if graph.name == "UMLS" else "people"
+    title, what = ("UMLS", "medical terms") if graph.name.lower() == GRAPH else (graph.name, "people")
     return [
-        f"{graph.name}: {len(graph.entities)} {what}, {len(graph.relations)} relations,"
+        f"{title}: {len(graph.entities)} {what}, {len(graph.relations)} relations,"
         f" {len(graph.train):,} facts to learn from\n"
         f"{structures} scoring functions tried in {result['trials']} trainings,"
         f" {time_in_words(result['seconds'])}; ended: {result['ending']}",
