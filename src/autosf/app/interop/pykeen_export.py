@@ -1,4 +1,4 @@
-"""A model as PyKEEN's users open it, without us: weights and labels in one file, and a small loader beside it.
+"""A model as PyKEEN's users open it, without us: arrays, labels as JSON, and a small loader beside them.
 
 PyKEEN's own files of triples are not used: they are read back by pandas, which takes a label such as `NA` or
 `007` for something else. Reciprocal relations get PyKEEN's numbers: r is its 2r, the reciprocal its 2r + 1.
@@ -6,6 +6,7 @@ PyKEEN's own files of triples are not used: they are read back by pandas, which 
 
 from __future__ import annotations
 
+import json
 import shutil
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from autosf.embedding.sealed_folder import Kind, save_sealed
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from autosf.embedding.model import Model
@@ -37,7 +39,7 @@ model, dataset = load()
 ```
 
 `model` is a `pykeen.models.AutoSF`, `dataset` holds the splits with the labels in `dataset.entity_to_id`.
-`model.pt` holds tensors, texts and numbers only and is opened with `weights_only=True`.
+`arrays.npz` and `model.json` hold numbers and texts only: nothing is unpickled.
 {directions}"""
 DIRECTIONS = """
 Head queries have relations of their own here (inverse triples, in PyKEEN's words): `predict_t` and `predict_h`
@@ -47,14 +49,15 @@ are the scores of the two directions. AutoSF's score of a triple is their mean.
 
 def export_to_pykeen(trained: TrainedModel, folder: Path) -> Path:
     """Write the folder, whole or not at all, replacing an earlier one of its kind; its path comes back."""
-    content = exported(trained)
 
     def write(beside: Path) -> list[str]:
-        torch.save(content, beside / "model.pt")
+        (beside / "model.json").write_text(json.dumps(described(trained)), encoding="utf-8")
+        arrays: dict[str, Any] = {**triples(trained), **state(trained.model)}
+        np.savez(beside / "arrays.npz", **arrays)
         loader = files("autosf.app.interop").joinpath("pykeen_loader.py")
         (beside / "load.py").write_text(loader.read_text(encoding="utf-8"), encoding="utf-8")
         (beside / "README.md").write_text(readme(trained), encoding="utf-8")
-        return ["model.pt", "load.py", "README.md"]
+        return ["model.json", "arrays.npz", "load.py", "README.md"]
 
     facts = {"graph": trained.graph_name, "structure": trained.model.structure.rows}
     save_sealed(folder, KIND, facts, write)
@@ -62,8 +65,8 @@ def export_to_pykeen(trained: TrainedModel, folder: Path) -> Path:
     return folder
 
 
-def exported(trained: TrainedModel) -> dict[str, Any]:
-    """All that the loader needs, as tensors, texts and numbers."""
+def described(trained: TrainedModel) -> dict[str, Any]:
+    """All that the loader needs beside the arrays."""
     model, parts = trained.model, trained.model.structure.parts
     return {
         "embedding_dim": model.dimension // parts,
@@ -72,26 +75,24 @@ def exported(trained: TrainedModel) -> dict[str, Any]:
         "create_inverse_triples": model.reciprocal,
         "entities": trained.entities.labels.to_list(),
         "relations": trained.relations.labels.to_list(),
-        "triples": triples(trained),
-        "state": state(model),
     }
 
 
-def triples(trained: TrainedModel) -> dict[str, Tensor]:
+def triples(trained: TrainedModel) -> dict[str, NDArray[np.int32]]:
     """The splits under PyKEEN's names, [n, 3] each; all empty for a model that was saved without its triples."""
     none = np.empty((0, 3), np.int32)
     rows = {word: getattr(trained.graph, split, none) for word, split in SPLITS.items()}
-    return {word: torch.from_numpy(part.astype(np.int32)) for word, part in rows.items()}
+    return {word: part.astype(np.int32) for word, part in rows.items()}
 
 
-def state(model: Model) -> dict[str, Tensor]:
+def state(model: Model) -> dict[str, NDArray[Any]]:
     """The parameters of PyKEEN's AutoSF under its own names: an embedding for each part."""
     tables = {
         "entity_representations": model.entities.detach().cpu(),
         "relation_representations": pykeen_relations(model).detach().cpu(),
     }
     return {
-        f"{name}.{place}._embeddings.weight": part.contiguous()
+        f"{name}.{place}._embeddings.weight": part.contiguous().numpy()
         for name, rows in tables.items()
         for place, part in enumerate(rows.chunk(model.structure.parts, dim=1))
     }

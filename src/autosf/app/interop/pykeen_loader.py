@@ -5,8 +5,10 @@ model, dataset = load()                   # a pykeen.models.AutoSF and a pykeen.
 model.predict_t(...)                      # ids are those of dataset.training.entity_to_id, relation_to_id
 """
 
+import json
 from pathlib import Path
 
+import numpy as np
 import torch
 from pykeen.datasets import EagerDataset
 from pykeen.models import AutoSF
@@ -15,16 +17,17 @@ from pykeen.triples import TriplesFactory
 
 def load(folder: Path = Path(__file__).parent) -> tuple[AutoSF, EagerDataset]:
     """The model, ready to predict, and the splits it was trained and measured with."""
-    kept = torch.load(Path(folder) / "model.pt", weights_only=True)
-    inverse = kept["create_inverse_triples"]
+    kept = json.loads((Path(folder) / "model.json").read_text(encoding="utf-8"))
+    with np.load(Path(folder) / "arrays.npz", allow_pickle=False) as arrays:
+        tensors = {name: torch.from_numpy(arrays[name]) for name in arrays.files}
     factories = {
         split: TriplesFactory(
-            mapped_triples=triples.long(),
+            mapped_triples=tensors.pop(split).long(),
             entity_to_id={label: i for i, label in enumerate(kept["entities"])},
             relation_to_id={label: i for i, label in enumerate(kept["relations"])},
-            create_inverse_triples=inverse and split == "training",
+            create_inverse_triples=kept["create_inverse_triples"] and split == "training",
         )
-        for split, triples in kept["triples"].items()
+        for split in ("training", "testing", "validation")
     }
     model = AutoSF(
         triples_factory=factories["training"],
@@ -33,6 +36,6 @@ def load(folder: Path = Path(__file__).parent) -> tuple[AutoSF, EagerDataset]:
         coefficients=[tuple(block) for block in kept["coefficients"]],
         random_seed=0,
     )
-    model.to(next(iter(kept["state"].values())).dtype)
-    model.load_state_dict(kept["state"])
+    model.to(next(iter(tensors.values())).dtype)
+    model.load_state_dict(tensors)
     return model.eval(), EagerDataset(**factories)
