@@ -8,7 +8,7 @@ known when a trial is proposed depends on which others have ended by then, so th
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -128,7 +128,7 @@ def proposal(
     wanted = min(room - len(known), new_room)
     new, chance = candidates(
         view,
-        replace(settings, candidates=max(settings.candidates, 2 * wanted)),
+        settings,
         Random(f"{settings.seed} {len(past)} {len(pending)}"),  # noqa: S311 - no secret
         epochs=screening_rung(past, settings.epochs, settings.grain),
         wanted=wanted,

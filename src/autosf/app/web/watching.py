@@ -91,18 +91,25 @@ def stamp_of_file(path: Path) -> tuple[int, int] | None:
     return (found.st_mtime_ns, found.st_size) if found.st_size else None
 
 
-def status_of(sight: Sight, run: Run) -> dict[str, Any]:
-    """The state of a search, without its leaderboard."""
+def how_far(sight: Sight) -> dict[str, Any]:
+    """Where a search is: what every answer about it begins with."""
     outcome = sight.outcome
-    best = outcome.best
     return {
         "state": sight.state,
         "ending": outcome.ending,
         "version": sight.version,
         "trials": len(outcome.records),
         "structures": len(outcome.standings),
-        "failed": sum(record.failed for record in outcome.records),
         "seconds": outcome.seconds,
+    }
+
+
+def status_of(sight: Sight, run: Run) -> dict[str, Any]:
+    """The state of a search, without its leaderboard."""
+    best = sight.outcome.best
+    return {
+        **how_far(sight),
+        "failed": sum(record.failed for record in sight.outcome.records),
         "best_mrr": best.valid_mrr if best else None,
         "strategy": run.plan.search["strategy"],
         "running": [running_as_json(row) for row in sight.running],
@@ -126,12 +133,7 @@ def leaderboard_of(sight: Sight, limit: int) -> dict[str, Any]:
     """The best structures, under the names that `autosf leaderboard --json` has."""
     outcome = sight.outcome
     return {
-        "state": sight.state,
-        "ending": outcome.ending,
-        "version": sight.version,
-        "trials": len(outcome.records),
-        "structures": len(outcome.standings),
-        "seconds": outcome.seconds,
+        **how_far(sight),
         "best": best_as_json(outcome.best) if outcome.best else None,
         "leaderboard": [standing_as_json(row) for row in outcome.standings[:limit]],
     }
