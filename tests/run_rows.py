@@ -10,7 +10,8 @@ from autosf.algebra.invariance import canonical
 from autosf.runs.ledger import opened_ledger
 from autosf.runs.shared_graph import shared
 from autosf.runs.task import Task
-from autosf.runs.trial import Outside, run_trial
+from autosf.runs.trial import Outside
+from autosf.runs.trials import run_trial
 from autosf.search.record import search
 
 

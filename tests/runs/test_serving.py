@@ -188,7 +188,7 @@ def test_a_worker_ends_with_its_pipe_where_no_kernel_ends_it(tmp_path):
     run, task = small_run(tmp_path / "run"), Trial(named("complex").structure, 100_000, 0)
     worker = WorkerProcess(0, run.graph_folder, 1, run.logs / "log")
     settings = replace(SETTINGS, patience=0)
-    worker.send(task_as_json(Task(task, run.graph, settings, str(run.folder / "state"))))
+    worker.send({"tasks": [task_as_json(Task(task, run.graph, settings, str(run.folder / "state")))]})
     heard = []
     while not any("epoch" in message for message in heard):
         arrived = worker.messages()

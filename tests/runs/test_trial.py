@@ -11,7 +11,8 @@ from autosf.graph.known_answers import known_answers
 from autosf.graph.synthetic import patterned_graph
 from autosf.runs.shared_graph import SearchGraph, without_test
 from autosf.runs.task import Task, record_as_json, record_from_json, task_as_json, task_from_json
-from autosf.runs.trial import Outside, Stopped, run_trial
+from autosf.runs.trial import Outside, Stopped
+from autosf.runs.trials import run_trial, run_trials
 from autosf.search.record import Trial
 
 SETTINGS = TrainingSettings(
@@ -53,6 +54,7 @@ KINDS = {
     "averaging": replace(SETTINGS, averaging=0.8),
     "averaging in place": replace(SETTINGS, averaging=0.8, loss="logistic", negatives=5, patience=0),
     "dropout": replace(SETTINGS, dropout=0.3, decay=0.9, patience=0),
+    "one at a time": replace(SETTINGS, regulariser="dura"),
 }
 
 
@@ -96,6 +98,32 @@ def test_a_stopped_trial_goes_on_where_it_was(task, seen):
         run_trial(task, seen, outside(heard=lambda e: first.append(e.number) or e.number < 3))
     assert same(run_trial(task, seen, outside(heard=lambda e: second.append(e.number) or True)), whole)
     assert first + second == list(range(1, whole.epochs + 1))
+
+
+@pytest.mark.parametrize(
+    "settings", [SETTINGS, replace(SETTINGS, regulariser="dura")], ids=["stack", "turns"]
+)
+def test_trials_given_together_come_to_what_each_comes_to(settings, seen, tmp_path):
+    names = ["complex", "distmult", "simple", "analogy"]
+    tasks = [
+        Task(Trial(named(name).structure, epochs, 7), "a graph", settings, str(tmp_path / name), keep=True)
+        for name, epochs in zip(names, (20, 6, 20, 9), strict=True)
+    ]
+    alone = [
+        run_trial(replace(task, checkpoint=task.checkpoint + "other"), seen, outside()) for task in tasks
+    ]
+    run_trial(to(tasks[2], 4), seen, outside())  # this one has come further than the others
+    heard = []
+    stopping = outside(heard=lambda e: e.number < 3)
+    with pytest.raises(Stopped):
+        list(run_trials([(task, stopping) for task in tasks], seen))
+    asked = [
+        (task, outside(heard=lambda e, place=place: heard.append((place, e.number)) or True))
+        for place, task in enumerate(tasks)
+    ]
+    together = dict(run_trials(asked, seen))
+    assert all(same(together[place], record) for place, record in enumerate(alone))
+    assert heard.count((2, 4)) == 0, "what was trained is not trained again"
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "another's"])

@@ -110,4 +110,5 @@ def in_words(progress: Progress, mrr: float | None) -> str:
     trial: Trial = progress.trial
     reached = "-" if mrr is None else f"{mrr:.4f}"
     where = f"epoch {progress.epoch}/{trial.epochs}, MRR {reached}"
-    return f"worker {progress.slot}: {where}, {called(trial.structure)}"
+    beside = f" and {progress.beside} more beside it" if progress.beside else ""
+    return f"worker {progress.slot}: {where}, {called(trial.structure)}{beside}"

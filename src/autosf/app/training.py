@@ -23,7 +23,7 @@ from autosf.embedding.trained_model import TrainedModel
 from autosf.embedding.training import Trained, train
 from autosf.errors import UserError, quoted
 from autosf.evaluation.metrics import summarise
-from autosf.evaluation.sampled_ranking import rank_among
+from autosf.evaluation.sampled_ranking import ranker
 from autosf.graph.knowledge_graph import SPLITS, KnowledgeGraph
 from autosf.graph.known_answers import known_answers
 from autosf.runs.shared_graph import without_test
@@ -155,9 +155,10 @@ def trained_result(
 ) -> tuple[Trained, dict[str, Any]]:
     """The trained model and what there is to tell of it."""
     valid_triples, candidates = job.graph.valid, job.settings.validation_candidates
+    ranked = ranker(valid_triples, known, candidates)
 
     def measured(model: Model) -> Metrics:
-        return summarise(rank_among(model, valid_triples, known, candidates))
+        return summarise(ranked(model))
 
     trained = train(
         job.graph,

@@ -115,3 +115,14 @@ def refuse_odd_dimension(dimension: int, parts: int) -> None:
             f"dimension: expected a multiple of the structure's {parts} parts, found {dimension};"
             f" {fitting} would do"
         )
+
+
+SMALL = 1 << 17  # scores of a batch; with more of them, sums take the time
+WIDEST = 16  # structures in a stack; with more it no longer fits in cache
+
+
+def stack_size(entities: int, settings: TrainingSettings) -> int:
+    """How many structures are best trained `side_by_side`; 1 where each is better trained by itself."""
+    fits = entities * settings.batch_size <= SMALL
+    plain = settings.regulariser != "dura" and not settings.relation_prediction and not settings.unit_ball
+    return WIDEST if fits and plain and settings.loss == "multiclass" else 1

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import torch
 
-from autosf.evaluation.grouping import TargetsByQuery, targets_by_query
-from autosf.graph.keys import consecutive
+from autosf.evaluation.asked_side import MOST, SCRATCH, Side, sums_between
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from autosf.graph.known_answers import Answers, KnownAnswers
+    from autosf.evaluation.asked_side import AskedBatch
+    from autosf.graph.known_answers import KnownAnswers
 
     # Goes over the scores of some queries by chunks of entities, each with its first one's number; may be called
     # again and yields the same. [chunk, queries]
@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 SCORE_BYTES = 128 << 20  # what the scores of one batch of queries may take
 FEWEST = 16  # queries at a time: with fewer, a product waits for the memory that holds the entities
 STREAMED = 8  # times as many queries go together where entities come in chunks: fewer passes over them
-SCRATCH = 1 << 18  # signs at a time: they stay in a core's cache
-PAIRS = 1 << 20  # pairs of a target and a known answer at a time
-FEW = 8  # targets of a query up to here are counted in rounds, above it at once
-MOST = 1 << 12  # targets of one query counted at once
 
 
 class Rankable(Protocol):
@@ -91,7 +87,6 @@ class Ranks:
         )
 
 
-@torch.no_grad()
 def rank(
     model: Rankable,
     triples: NDArray[np.int32],
@@ -106,33 +101,77 @@ def rank(
     entities that it would not hold a fair number of rows come in chunks, twice: the true scores are known after
     the first pass, and compared in the second with scores that are the same to the last bit.
     """
-    space = _Workspace.of(model, batch, score_bytes)
-    return _ranks(
-        space,
-        triples,
-        known,
-        head_scores=lambda tails, relations: space.passes(model.head_query(relations, tails)),
-        tail_scores=lambda heads, relations: space.passes(model.tail_query(heads, relations)),
-    )
+    return Ranking(triples, known, batch=batch, score_bytes=score_bytes)(model)
 
 
-@torch.no_grad()
+class Ranking:
+    """Ranks of the same triples for one model after the other, as while validating.
+
+    Which queries there are, and which answers they have, is worked out for the first model and kept for the next
+    ones, if it is small: on a small graph it takes longer than the scores.
+    """
+
+    def __init__(
+        self,
+        triples: NDArray[np.int32],
+        known: KnownAnswers,
+        *,
+        batch: int = 512,
+        score_bytes: int = SCORE_BYTES,
+    ) -> None:
+        self._triples, self._known = triples, known
+        self._batch, self._score_bytes = batch, score_bytes
+        self._kept: dict[tuple[int, torch.device], tuple[Side, Side]] = {}
+
+    @torch.no_grad()
+    def __call__(self, model: Rankable) -> Ranks:
+        """Filtered ranks of each triple's head and tail among all entities."""
+        space = _Workspace.of(model, self._batch, self._score_bytes)
+        return _ranks(
+            space,
+            self._triples,
+            *self._sides(space.batch, space.entities.device),
+            head_scores=lambda tails, relations: space.passes(model.head_query(relations, tails)),
+            tail_scores=lambda heads, relations: space.passes(model.tail_query(heads, relations)),
+        )
+
+    @torch.no_grad()
+    def of_scores(self, scorer: Scorer) -> Ranks:
+        """The same for a model of any kind."""
+        space = _Workspace.without_rows(self._known.tails.width, self._batch)
+
+        def usable(scores: Tensor) -> Passes:
+            whole = torch.nan_to_num(scores.T, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
+            chunks = [(0, whole.contiguous())]
+            return lambda: chunks
+
+        return _ranks(
+            space,
+            self._triples,
+            *self._sides(space.batch, space.entities.device),
+            head_scores=lambda tails, relations: usable(scorer.head_scores(relations, tails)),
+            tail_scores=lambda heads, relations: usable(scorer.tail_scores(heads, relations)),
+        )
+
+    def _sides(self, batch: int, device: torch.device) -> tuple[Side, Side]:
+        """The queries for heads and those for tails, `batch` at a time."""
+        found = self._kept.get((batch, device))
+        if found is None:
+            heads, relations, tails = (self._triples[:, side] for side in range(3))
+            found = (
+                Side.of(tails, relations, heads, self._known.heads, batch, device),
+                Side.of(heads, relations, tails, self._known.tails, batch, device),
+            )
+            if all(side.is_small() for side in found):
+                self._kept[batch, device] = found
+        return found
+
+
 def rank_scores(
     scorer: Scorer, triples: NDArray[np.int32], known: KnownAnswers, *, batch: int = 512
 ) -> Ranks:
     """As `rank`, for a model of any kind; it is asked for at most `batch` queries at a time."""
-
-    def usable(scores: Tensor) -> Passes:
-        whole = torch.nan_to_num(scores.T, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf).contiguous()
-        return lambda: [(0, whole)]
-
-    return _ranks(
-        _Workspace.without_rows(known.tails.width, batch),
-        triples,
-        known,
-        head_scores=lambda tails, relations: usable(scorer.head_scores(relations, tails)),
-        tail_scores=lambda heads, relations: usable(scorer.tail_scores(heads, relations)),
-    )
+    return Ranking(triples, known, batch=batch).of_scores(scorer)
 
 
 @torch.no_grad()
@@ -241,78 +280,47 @@ class _Workspace:
 def _ranks(
     space: _Workspace,
     triples: NDArray[np.int32],
-    known: KnownAnswers,
+    for_heads: Side,
+    for_tails: Side,
     *,
     head_scores: Callable[[Tensor, Tensor], Passes],
     tail_scores: Callable[[Tensor, Tensor], Passes],
 ) -> Ranks:
     """The ranks by functions from the entities and relations of some queries to their scores."""
-    heads, relations, tails = (triples[:, side] for side in range(3))
-    by_tail = targets_by_query(entities=tails, relations=relations, targets=heads, width=known.heads.width)
-    by_head = targets_by_query(entities=heads, relations=relations, targets=tails, width=known.tails.width)
-    head_rank, head_candidates = _ranks_of_side(space, by_tail, known.heads, head_scores)
-    tail_rank, tail_candidates = _ranks_of_side(space, by_head, known.tails, tail_scores)
+    head_rank, head_candidates = _ranks_of_side(space, for_heads, head_scores)
+    tail_rank, tail_candidates = _ranks_of_side(space, for_tails, tail_scores)
     return Ranks(triples, head_rank, tail_rank, head_candidates, tail_candidates)
 
 
 def _ranks_of_side(
-    space: _Workspace,
-    grouped: TargetsByQuery,
-    known: Answers,
-    passes_of: Callable[[Tensor, Tensor], Passes],
+    space: _Workspace, side: Side, passes_of: Callable[[Tensor, Tensor], Passes]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Rank and number of candidates of each triple's answer on one side, in the triples' order. [n] each"""
-    device, entities = space.entities.device, len(space.entities)
-    ranks = np.empty(len(grouped.order))
-    candidates = np.empty(len(grouped.order), dtype=np.int64)
-    for some in grouped.batches(space.batch):
-        asked, links = (torch.from_numpy(ids).to(device) for ids in (some.entities, some.relations))
-        passes = passes_of(asked, links)
-        of_query = _known_of(some, known)
-        rows = np.concatenate([some.targets, of_query.answers])
-        picked = _picked_from(passes(), rows, np.concatenate([some.columns(), of_query.columns()]), space)
-        true_scores, known_scores = picked[: len(some.targets)], picked[len(some.targets) :]
+    ranks = np.empty(side.triples)
+    candidates = np.empty(side.triples, dtype=np.int64)
+    for some in side.batches():
+        passes = passes_of(some.entities, some.relations)
+        picked = _picked_from(passes(), some, space)
+        true_scores, known_scores = picked[: len(some.order)], picked[len(some.order) :]
         sums = _sums_over_all(space, passes(), true_scores, some)
-        off, removed = _sums_over_known(known_scores.cpu().numpy(), true_scores.cpu().numpy(), some, of_query)
-        others = entities - 1 - removed
+        off = _sums_over_known(known_scores.cpu().numpy(), true_scores.cpu().numpy(), some)
+        others = len(space.entities) - 1 - some.removed
         ranks[some.order] = 1 + (others + sums.cpu().numpy() - off) / 2
         candidates[some.order] = others + 1
     return ranks, candidates
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _KnownOf:
-    """The known answers of some queries, query by query, and how many each has. [m], [q]"""
-
-    answers: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-
-    def columns(self) -> NDArray[np.int64]:
-        """The query of each answer. [m]"""
-        return np.repeat(np.arange(len(self.lengths)), self.lengths)
-
-
-def _known_of(some: TargetsByQuery, known: Answers) -> _KnownOf:
-    starts, ends = known.slices(entities=some.entities, relations=some.relations)
-    lengths = ends - starts
-    return _KnownOf(known.answers[consecutive(starts, lengths)].astype(np.int64), lengths)
-
-
-def _picked_from(
-    chunks: Iterable[tuple[int, Tensor]],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    space: _Workspace,
-) -> Tensor:
+def _picked_from(chunks: Iterable[tuple[int, Tensor]], some: AskedBatch, space: _Workspace) -> Tensor:
     """The score of each pair of an entity and a query. [n]"""
+    rows, columns = some.rows, some.columns
     if space.chunk >= len(space.entities):
         return torch.cat([_picked(scores, rows, columns) for _, scores in chunks])
     order = np.argsort(rows, kind="stable")
     ordered, parts = rows[order], []
     for start, scores in chunks:
         first, last = np.searchsorted(ordered, [start, start + len(scores)])
-        some = order[first:last]
-        parts.append(_picked(scores, rows[some] - start, columns[some]))
+        here = order[first:last]
+        parts.append(_picked(scores, rows[here] - start, columns[here]))
     found = torch.cat(parts)
     found[torch.from_numpy(order).to(found.device)] = found.clone()
     return found
@@ -325,73 +333,25 @@ def _picked(scores: Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64])
 
 
 def _sums_over_all(
-    space: _Workspace, chunks: Iterable[tuple[int, Tensor]], true_scores: Tensor, some: TargetsByQuery
+    space: _Workspace, chunks: Iterable[tuple[int, Tensor]], true_scores: Tensor, some: AskedBatch
 ) -> Tensor:
     """For each target, the sum of signs over all entities. [targets] float64"""
     sums = torch.zeros(len(true_scores), dtype=torch.float64, device=true_scores.device)
-    rounds = [
-        (columns, torch.from_numpy(targets).to(sums.device))
-        for columns, targets in _rounds(some.counts(), some.offsets)
-    ]
     for _, scores in chunks:
-        for columns, chosen in rounds:
+        if some.rounds is None:
+            sums += scores.index_select(1, some.query_of_target).sub_(true_scores).sign_().sum(0)
+        for columns, chosen in some.rounds or ():
             sums[chosen] += space.sign_sums(scores[:, columns], true_scores[chosen])
     return sums
 
 
-def _rounds(
-    counts: NDArray[np.int64], offsets: NDArray[np.int64]
-) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-    """Columns of scores beside the targets to compare them with, so that each target comes once.
-
-    Queries come with the most targets first. Those with many take one round each, all targets against their
-    only column; the rest go together, the first target of each, then the second of those that have one ...
-    """
-    many = int(np.count_nonzero(counts > FEW))
-    for query in range(many):
-        for start in range(offsets[query], offsets[query + 1], MOST):
-            yield slice(query, query + 1), np.arange(start, min(start + MOST, offsets[query + 1]))
-    for place in range(counts[many] if many < len(counts) else 0):
-        end = int(np.count_nonzero(counts > place))
-        yield slice(many, end), offsets[many:end] + place
-
-
 def _sums_over_known(
-    known_scores: NDArray[np.floating],
-    true_scores: NDArray[np.floating],
-    some: TargetsByQuery,
-    known: _KnownOf,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each target, the sum of signs over its query's known answers, and how many others there are."""
-    answers, lengths = known.answers, known.lengths
-    query_of_target = some.columns()
-    first = (np.cumsum(lengths) - lengths)[query_of_target]
-    length = lengths[query_of_target]
-    sums, others = np.zeros((2, len(length)), dtype=np.int64)
-    for part in _parts(length):
-        pairs = consecutive(first[part], length[part])
-        ends = np.cumsum(length[part])
-        against = np.repeat(true_scores[part], length[part])
-        found = known_scores[pairs]
+    known_scores: NDArray[np.floating], true_scores: NDArray[np.floating], some: AskedBatch
+) -> NDArray[np.int64]:
+    """For each target, the sum of signs over its query's known answers."""
+    sums = np.empty(len(true_scores), dtype=np.int64)
+    for met in some.meetings():
+        found, against = known_scores[met.known], true_scores[met.targets]
         signs = (found > against).view(np.int8) - (found < against).view(np.int8)
-        is_other = answers[pairs] != np.repeat(some.targets[part], length[part])
-        sums[part] = _sums_between(signs, ends)
-        others[part] = _sums_between(is_other, ends)
-    return sums, others
-
-
-def _parts(lengths: NDArray[np.int64]) -> Iterator[slice]:
-    """Consecutive slices whose lengths add up to about PAIRS, or of one."""
-    total = np.cumsum(lengths)
-    start = 0
-    while start < len(lengths):
-        before = total[start - 1] if start else 0
-        end = max(start + 1, int(np.searchsorted(total, before + PAIRS, side="right")))
-        yield slice(start, end)
-        start = end
-
-
-def _sums_between(values: NDArray[np.int8] | NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sums of consecutive segments, which may be empty, by where each ends. [segments]"""
-    running = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])[ends]
-    return np.diff(running, prepend=0)
+        sums[met.part] = sums_between(signs, met.ends)
+    return sums

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from autosf.errors import UserError
-from autosf.evaluation.ranking import Ranks, rank
+from autosf.evaluation.ranking import Ranking, Ranks
 from autosf.graph.keys import consecutive
 
 if TYPE_CHECKING:
@@ -75,13 +75,19 @@ def rank_sampled(
 def rank_among(
     model: Rankable, triples: NDArray[np.int32], known: KnownAnswers, candidates: int, seed: int = 0
 ) -> Ranks:
-    """Exact ranks, or ranks estimated from so many candidates where that is fewer than all and not 0.
+    """Exact ranks, or ranks estimated from so many candidates where that is fewer than all and not 0."""
+    return ranker(triples, known, candidates, seed)(model)
 
-    The same seed draws the same candidates: what is compared by such ranks is compared with the same rivals.
-    """
-    if not candidates or candidates >= len(model.entities):
-        return rank(model, triples, known)
-    return rank_sampled(model, triples, known, candidates=candidates, rng=np.random.default_rng(seed))
+
+def ranker(
+    triples: NDArray[np.int32], known: KnownAnswers, candidates: int, seed: int = 0
+) -> Callable[[Rankable], Ranks]:
+    """`rank_among` for one model after the other, all with the same candidates, those of the seed."""
+    if not candidates or candidates >= known.tails.width:
+        return Ranking(triples, known)
+    return lambda model: rank_sampled(
+        model, triples, known, candidates=candidates, rng=np.random.default_rng(seed)
+    )
 
 
 def pool(asked: Answers, relation: int) -> NDArray[np.int64]:

@@ -72,7 +72,8 @@ def work(asked: Mapping[str, Any], graph: Stored, state: bytes | None, means: Me
     """Run the trial and tell its record, or what went wrong with it; None is the last word."""
     import torch
 
-    from autosf.runs.trial import Outside, run_trial
+    from autosf.runs.trial import Outside
+    from autosf.runs.trials import run_trial
 
     try:
         torch.set_num_threads(means.threads)  # of this thread: Ray has set its own number for the process

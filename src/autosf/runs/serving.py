@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from threadpoolctl import threadpool_limits
 
 from autosf.algebra.structure import from_json
+from autosf.embedding.settings import stack_size
 from autosf.errors import UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.cluster import Cluster, Site
 from autosf.runs.ledger import Ledger, held, opened_ledger
 from autosf.runs.run import discard_checkpoints, discard_halves
+from autosf.runs.shared_graph import entity_count
 from autosf.runs.task import SAVE_SECONDS, Key, Task, checkpoint_name, key_of
 from autosf.runs.workers import Crew, Ears, Place, Progress, Workers
 from autosf.search.asynchronous import Arrivals, Asynchronous, search_asynchronously
@@ -201,7 +203,8 @@ def hands_at_work(
         last = service.last_rounds - (-service.last_trials // hands.slots())
         return service.budget - min(full_training_seconds(done) * last, service.budget / 2)
 
-    place = Place(run.graph_folder, run.logs, run.plan.threads)
+    together = stack_size(entity_count(run.graph_folder), run.plan.settings)
+    place = Place(run.graph_folder, run.logs, run.plan.threads, together)
     with timed(ledger, time_left_for_rounds, outer.clock) as tick:
         ears = Ears(finished, ledger.add_attempt, outer.progress, tick)
         with hired(service, place, ears, outer.clock) as hands:

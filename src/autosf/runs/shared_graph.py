@@ -86,6 +86,11 @@ def stored(folder: Path) -> Stored:
     return Stored(facts["name"], facts["entities"], facts["relations"], arrays)
 
 
+def entity_count(folder: Path) -> int:
+    """How many entities the graph in the folder has; its arrays are not looked at."""
+    return int(open_sealed(folder, KIND, lambda _: [])["entities"])
+
+
 def search_graph(found: Stored) -> SearchGraph:
     """The graph over the same memory."""
     train, valid, *rows = found.arrays

@@ -10,6 +10,7 @@ import json
 import os
 import zlib
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,16 @@ from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_c
 from autosf.embedding.training import train
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
-from autosf.evaluation.sampled_ranking import rank_among
+from autosf.evaluation.sampled_ranking import ranker
 from autosf.search.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from autosf.embedding.model import Model
+    from autosf.embedding.settings import TrainingSettings
     from autosf.embedding.state import Epoch, State
+    from autosf.evaluation.ranking import Ranks
     from autosf.runs.shared_graph import SearchGraph
     from autosf.runs.task import Task
     from autosf.search.record import Trial
@@ -52,8 +55,8 @@ class Stopped(Exception):  # noqa: N818 - no error, but a way out
     """The trial was told to stop between two epochs; its state is saved where it can be."""
 
 
-def run_trial(task: Task, seen: SearchGraph, outside: Outside) -> Record:
-    """What the trial comes to, trained from the longest earlier state there is."""
+def run_alone(task: Task, seen: SearchGraph, outside: Outside) -> Record:
+    """What the trial comes to, trained by itself from the longest earlier state there is."""
     began = outside.clock()
     found = saved_state(task, outside.note)
     state = found if found is not None and can_serve(found, task) else None
@@ -61,10 +64,15 @@ def run_trial(task: Task, seen: SearchGraph, outside: Outside) -> Record:
     ending = ""
     if state is None or not is_over(state, task):
         state, ending = trained_state(task, seen, state, longest, outside)
-    failure = f"diverged in epoch {state.epochs + 1}: the loss is not finite" if ending == "diverged" else ""
-    if failure:
-        outside.note(failure)
+    failure = divergence(state, outside) if ending == "diverged" else ""
     return record_of(task.trial, state, failure, outside.clock() - began)
+
+
+def divergence(state: State, outside: Outside) -> str:
+    """Tells of a divergence after the state; its words."""
+    failure = f"diverged in epoch {state.epochs + 1}: the loss is not finite"
+    outside.note(failure)
+    return failure
 
 
 def trained_state(
@@ -75,8 +83,7 @@ def trained_state(
     pace = Pace(task.save_seconds, outside.clock)
 
     def validate(model: Model) -> float:
-        candidates = task.settings.validation_candidates
-        return summarise(rank_among(model, seen.graph.valid, seen.known, candidates)).mrr
+        return valid_mrr(model, seen, task.settings)
 
     def watch(state: State) -> None:
         goes_on = outside.heard(state.curve[-1])
@@ -98,6 +105,16 @@ def trained_state(
         state=state,
     )
     return trained.state, trained.ending
+
+
+def valid_mrr(model: Model, seen: SearchGraph, settings: TrainingSettings) -> float:
+    """By which trials are compared."""
+    return summarise(ranker_of(seen, settings.validation_candidates)(model)).mrr
+
+
+@lru_cache(maxsize=1)  # a worker has one graph for all its trials
+def ranker_of(seen: SearchGraph, candidates: int) -> Callable[[Model], Ranks]:
+    return ranker(seen.graph.valid, seen.known, candidates)
 
 
 def record_of(trial: Trial, state: State, failure: str, seconds: float) -> Record:

@@ -19,7 +19,7 @@ from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
 from autosf.embedding.training import train
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
-from autosf.evaluation.sampled_ranking import rank_among
+from autosf.evaluation.sampled_ranking import ranker
 from autosf.graph.known_answers import known_answers
 from autosf.runs.ranges import OneOf, distribution, starts, tuning_ranges, with_values
 from autosf.runs.shared_graph import without_test
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from autosf.embedding.model import Model
     from autosf.embedding.state import State
     from autosf.embedding.training import Trained
+    from autosf.evaluation.ranking import Ranks
     from autosf.graph.knowledge_graph import KnowledgeGraph
-    from autosf.graph.known_answers import KnownAnswers
     from autosf.runs.ranges import Range
 
 SAMPLED_AT_RANDOM = 8  # trials before TPE has enough to go by
@@ -85,7 +85,7 @@ class _Task:
     """What all trials share."""
 
     graph: KnowledgeGraph  # without a test split
-    known: KnownAnswers
+    ranked: Callable[[Model], Ranks]
     structure: Structure
     settings: TrainingSettings
     ranges: Mapping[str, Range]
@@ -106,8 +106,7 @@ class _Task:
         }
 
     def validate(self, model: Model) -> float:
-        candidates = self.settings.validation_candidates
-        return summarise(rank_among(model, self.graph.valid, self.known, candidates)).mrr
+        return summarise(self.ranked(model)).mrr
 
 
 class _OutOfTimeError(Exception):
@@ -136,9 +135,8 @@ def tune(
     seen = without_test(graph)
     chosen = tuning_ranges(settings, {}) if ranges is None else ranges
     refuse_untunable(seen, structure, settings, chosen)
-    task = _Task(
-        seen, known_answers(seen), structure, settings, chosen, seed, device, clock, out_of_time, watch
-    )
+    ranked = ranker(seen.valid, known_answers(seen), settings.validation_candidates)
+    task = _Task(seen, ranked, structure, settings, chosen, seed, device, clock, out_of_time, watch)
     with open_study(study_file, task.identity()) as study:
         study.pruner = optuna.pruners.MedianPruner(NEVER_STOPPED, round(WARM_UP * settings.epochs))
         ending = "all trials"

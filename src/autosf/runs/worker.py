@@ -83,20 +83,25 @@ def serve(
     import torch
 
     from autosf.runs.task import record_as_json, task_from_json
-    from autosf.runs.trial import Outside, Stopped, run_trial
+    from autosf.runs.trial import Outside, Stopped
+    from autosf.runs.trials import run_trials
 
     torch.set_num_threads(threads)
 
-    def heard(epoch: Epoch) -> bool:
-        tell(epoch=epoch.number, loss=epoch.loss, valid_mrr=epoch.valid_mrr)
-        return not stop.is_set()
+    def outside(place: int) -> Outside:
+        def heard(epoch: Epoch) -> bool:
+            tell(place=place, epoch=epoch.number, loss=epoch.loss, valid_mrr=epoch.valid_mrr)
+            return not stop.is_set()
 
-    outside = Outside(time.perf_counter, heard, lambda text: tell(note=text))
+        return Outside(time.perf_counter, heard, lambda text: tell(place=place, note=text))
+
     tell(ready=os.getpid())
     while not stop.is_set():
-        task = task_from_json(tasks.get())
+        together = [task_from_json(task) for task in tasks.get()["tasks"]]
         try:
-            tell(record=record_as_json(run_trial(task, seen, outside)))
+            asked = [(task, outside(place)) for place, task in enumerate(together)]
+            for place, record in run_trials(asked, seen):
+                tell(place=place, record=record_as_json(record))
         except Stopped:
             break
         except Exception as error:  # whatever it is, the search goes on without this trial

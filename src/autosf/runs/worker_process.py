@@ -23,7 +23,7 @@ TAIL = 2_000  # bytes of a log that are looked at
 
 
 class WorkerProcess:
-    """Owns a process, its pipes and its place in the log; `task` is what it is working on."""
+    """Owns a process, its pipes and its place in the log; `tasks` are what it is working on, by their places."""
 
     def __init__(self, slot: int, graph_folder: Path, threads: int, log: Path) -> None:
         """Start it in a session of its own, so that Ctrl-C reaches the driver alone.
@@ -39,7 +39,7 @@ class WorkerProcess:
             str(os.getpid()),
         ]
         self.slot, self.log = slot, log
-        self.task: Task | None = None
+        self.tasks: dict[int, Task] = {}
         self.ready, self.silent = False, 0.0
         with log.open("ab") as file:
             self._log_start = file.tell()

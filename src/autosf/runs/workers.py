@@ -48,6 +48,7 @@ class Place:
     graph_folder: Path
     logs: Path
     threads: int = 1
+    together: int = 1  # trials that a worker is given at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Progress:
     epoch: int
     loss: float
     valid_mrr: float | None  # where this epoch was validated
+    beside: int = 0  # other trials that the worker trains side by side with it, and equally far
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class Workers:
 
     def open_tasks(self) -> int:
         """How many tasks are not finished."""
-        return len(self._waiting) + sum(worker.task is not None for worker in self._staff.values())
+        return len(self._waiting) + sum(len(worker.tasks) for worker in self._staff.values())
 
     def add(self, tasks: Sequence[Task]) -> None:
         """Take on more tasks, to be begun in their order."""
@@ -142,15 +144,15 @@ class Workers:
         """End all workers, the busy ones after their epoch if that comes soon; no trial is lost."""
         self._waiting.clear()
         for worker in self._staff.values():
-            if worker.task is not None:
+            if worker.tasks:
                 self._send(worker, {"stop": True})
         deadline = self._clock() + self._crew.grace_seconds
-        while self._clock() < deadline and any(worker.task for worker in self._staff.values()):
+        while self._clock() < deadline and any(worker.tasks for worker in self._staff.values()):
             for chosen, _ in self._selector.select(POLL_SECONDS):
                 with suppress(UserError, ValueError):  # no room for a record, or a line that Ctrl-C has cut
                     self._last_messages(chosen.data)
         for worker in list(self._staff.values()):
-            self._dismiss(worker, 0.0 if worker.task else self._crew.grace_seconds)
+            self._dismiss(worker, 0.0 if worker.tasks else self._crew.grace_seconds)
 
     def _last_messages(self, worker: WorkerProcess) -> None:
         """Keep a record that arrives while stopping, if there is room for it; any last word ends the wait."""
@@ -159,9 +161,9 @@ class Workers:
             if "record" in message:
                 self._act(worker, message)
             elif {"stopped", "error"} & set(message):
-                worker.task = None
+                worker.tasks = {}
         if messages is None:
-            worker.task = None
+            worker.tasks = {}
             self._selector.unregister(worker)
 
     def _hire(self) -> None:
@@ -177,12 +179,24 @@ class Workers:
     def _hand_out(self) -> None:
         """Give the next tasks to those who are free."""
         for worker in self._staff.values():
-            if worker.ready and worker.task is None and self._waiting:
-                task = self._waiting.popleft()
-                if self._send(worker, task_as_json(task)):
-                    worker.task, worker.silent = task, 0.0
+            if worker.ready and not worker.tasks and self._waiting:
+                tasks = self._next_tasks()
+                if self._send(worker, {"tasks": [task_as_json(task) for task in tasks]}):
+                    worker.tasks, worker.silent = dict(enumerate(tasks)), 0.0
                 else:  # it died while idle, which its pipe will say
-                    self._waiting.appendleft(task)
+                    self._waiting.extendleft(reversed(tasks))
+
+    def _next_tasks(self) -> list[Task]:
+        """The next in line and those of its seed behind it, a fair share; a second attempt is made alone."""
+        idle = self._crew.workers - sum(bool(worker.tasks) for worker in self._staff.values())
+        most = min(self._place.together, -(-len(self._waiting) // idle))
+        tasks = [self._waiting.popleft()]
+        while len(tasks) < most and not self._tried[tasks[0]] and self._goes_with(tasks[0], self._waiting[0]):
+            tasks.append(self._waiting.popleft())
+        return tasks
+
+    def _goes_with(self, first: Task, other: Task) -> bool:
+        return other.trial.seed == first.trial.seed and not self._tried[other]
 
     def _listen(self) -> set[int]:
         """Wait a moment for messages and act on them; the slots that said something, or have ended."""
@@ -199,23 +213,23 @@ class Workers:
 
     def _act(self, worker: WorkerProcess, message: dict[str, Any]) -> None:
         """Do what a worker's message asks for."""
-        task = worker.task
+        task = worker.tasks.get(message.get("place", -1))
         if "ready" in message:
             worker.ready, self._false_starts = True, 0
+        elif "error" in message:
+            self._try_again(worker, message["error"])
         elif task is None:
             return
         elif "epoch" in message:
             self._slowest = max(self._slowest or 0.0, worker.silent)
-            told = (message["epoch"], message["loss"], message["valid_mrr"])
-            self._ears.progress(Progress(worker.slot, task.trial, *told))
+            if message["place"] == min(worker.tasks):
+                told = (message["epoch"], message["loss"], message["valid_mrr"], len(worker.tasks) - 1)
+                self._ears.progress(Progress(worker.slot, task.trial, *told))
         elif "note" in message:
             self._ears.failed(task.trial, message["note"])
         elif "record" in message:
-            worker.task = None
+            del worker.tasks[message["place"]]
             self._ears.finished(task, record_from_json(message["record"]), self._tried.pop(task, 0) + 1)
-        elif "error" in message:
-            worker.task = None
-            self._try_again(task, message["error"])
 
     def _replace_silent(self, heard: set[int]) -> None:
         """End those who should have said something by now.
@@ -232,23 +246,25 @@ class Workers:
 
     def _longest_silence(self, worker: WorkerProcess) -> float:
         """How long the worker may say nothing: an idle one for ever, one that starts for long."""
-        if worker.ready and worker.task is None:
+        if worker.ready and not worker.tasks:
             return float("inf")
         return longest_silence(self._crew, self._slowest if worker.ready else None)
 
     def _lose(self, worker: WorkerProcess, why: str) -> None:
-        """Go on without a worker that has ended: its trial is another's now."""
+        """Go on without a worker that has ended: its trials are another's now."""
         if not worker.ready:
             self._false_starts += 1
             if self._false_starts >= STARTS:
                 raise UserError(f"worker {worker.slot} cannot start: it {why} (see {shown(worker.log)})")
-        elif worker.task is not None:
-            self._try_again(worker.task, f"worker {worker.slot} {why}")
+        else:
+            self._try_again(worker, f"worker {worker.slot} {why}")
 
-    def _try_again(self, task: Task, why: str) -> None:
-        """Next in line once more, or failed for good."""
-        if may_try_again(task, why, self._tried, self._crew, self._ears):
-            self._waiting.appendleft(task)
+    def _try_again(self, worker: WorkerProcess, why: str) -> None:
+        """What a worker had under way is next in line once more, or failed for good."""
+        tasks, worker.tasks = worker.tasks, {}
+        for task in reversed(tasks.values()):
+            if may_try_again(task, why, self._tried, self._crew, self._ears):
+                self._waiting.appendleft(task)
 
     def _dismiss(self, worker: WorkerProcess, seconds: float) -> int:
         """End a worker, at once or letting it end by itself for so long, and forget it; its exit code."""

@@ -1,0 +1,272 @@
+"""Many structures trained side by side: on a small graph a step is mostly its calls, not its sums.
+
+All structures of a stack see the same batches and the same dropped entries, those that the seed gives, so that
+one call serves all of them. A row holds every structure's embedding one after the other, [n, S, d]; the three
+products of the loss are one product for each of S slices. A structure comes to the same bits whatever others are
+beside it, and to those of training it by `steps` up to rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from autosf.embedding.multiclass import LARGEST, LOG2_E, SMALLEST
+from autosf.embedding.optimisers import Optimiser
+from autosf.embedding.queries import batches, training_queries
+from autosf.embedding.regularisers import PENALTIES
+from autosf.embedding.state import Epoch
+from autosf.embedding.steps import dropped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch import Tensor
+
+    from autosf.algebra.structure import Structure
+    from autosf.embedding.queries import Batch
+    from autosf.embedding.settings import TrainingSettings
+    from autosf.embedding.state import State
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+
+LINE = 16  # floats in a line of the cache
+ROLES = {"head", "relation", "tail"}
+
+
+def stacked_epoch(
+    graph: KnowledgeGraph,
+    settings: TrainingSettings,
+    *,
+    seed: int,
+    device: torch.device,
+    clock: Callable[[], float],
+) -> Callable[[Sequence[Structure], Sequence[State]], list[State]]:
+    """A function that trains some structures for one epoch, from states that have come equally far."""
+    queries = training_queries(graph, settings.reciprocal)
+    stacks: dict[tuple[Structure, ...], Stack] = {}
+
+    def run(structures: Sequence[Structure], states: Sequence[State]) -> list[State]:
+        stack = stacks.setdefault(tuple(structures), Stack(structures, device))
+        began, number = clock(), states[0].epochs
+        entities = joined(settings, [(state.entities, state.entity_sums) for state in states])
+        relations = joined(settings, [(state.relations, state.relation_sums) for state in states])
+        rate = settings.learning_rate * settings.decay**number
+        rng = np.random.default_rng((seed, number))
+        generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
+        total = torch.zeros(len(structures), device=device)
+        with torch.no_grad():
+            for batch in batches(queries, settings.batch_size, rng, device):
+                loss, by_entity, by_relation = stack.gradients(
+                    entities.matrix, relations.matrix, batch, settings, generator
+                )
+                entities.step(by_entity, rate)
+                relations.step(by_relation, rate)
+                total += loss * batch.triples
+        losses = (total / len(queries.answers)).tolist()
+        seconds = (clock() - began) / len(structures)
+        parts = zip(
+            states, losses, parted(entities, len(states)), parted(relations, len(states)), strict=True
+        )
+        return [
+            replace(
+                state,
+                entities=own_entities,
+                relations=own_relations,
+                entity_sums=entity_sums,
+                relation_sums=relation_sums,
+                curve=(*state.curve, Epoch(number + 1, loss, seconds)),
+            )
+            for state, loss, (own_entities, entity_sums), (own_relations, relation_sums) in parts
+        ]
+
+    return run
+
+
+def joined(settings: TrainingSettings, owned: Sequence[tuple[Tensor, dict[str, Tensor]]]) -> Optimiser:
+    """One optimiser for the matrices of all structures, column beside column."""
+    sums = {
+        name: value.clone() if name == "step" else torch.cat([of_one[name] for _, of_one in owned], 1)
+        for name, value in owned[0][1].items()
+    }
+    return Optimiser(torch.cat([matrix for matrix, _ in owned], 1), settings, sums)
+
+
+def parted(optimiser: Optimiser, count: int) -> list[tuple[Tensor, dict[str, Tensor]]]:
+    """Each structure's own matrix and running sums."""
+
+    def parts(matrix: Tensor) -> list[Tensor]:
+        return [part.contiguous() for part in matrix.chunk(count, 1)]
+
+    sums = {
+        name: [value.clone() for _ in range(count)] if name == "step" else parts(value)
+        for name, value in optimiser.state().items()
+    }
+    return [
+        (matrix, {name: values[place] for name, values in sums.items()})
+        for place, matrix in enumerate(parts(optimiser.matrix))
+    ]
+
+
+class Stack:
+    """Structures of the same number of parts, with one step for all of them."""
+
+    def __init__(self, structures: Sequence[Structure], device: torch.device) -> None:
+        self._count = len(structures)
+
+        def over(one: str, other: str) -> Contraction:
+            return Contraction.of(structures, one, other, device)
+
+        # For each side: the query, and the chain rule back to its entity and its relation.
+        self._tails = Side(over("head", "relation"), over("tail", "relation"), over("head", "tail"))
+        self._heads = Side(over("tail", "relation"), over("head", "relation"), over("tail", "head"))
+
+    def gradients(
+        self,
+        entities: Tensor,
+        relations: Tensor,
+        batch: Batch,
+        settings: TrainingSettings,
+        generator: torch.Generator,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean losses per triple and their gradients, penalties included: as `steps.multiclass_gradients`.
+
+        [S], and towards all entities [N, S * d] and all relations [R, S * d].
+        """
+        share = 1 / batch.triples
+        targets, counts = batch.targets, batch.targets.counts * share
+        e = self._cut(entities.index_select(0, batch.entities))
+        r = self._cut(relations.index_select(0, batch.relations))
+        queries = self._by_side(batch, lambda side, some: side.query(e[some], r[some]))
+        kept = dropped(queries[:, 0], settings.dropout, generator)
+        asked = queries if kept is None else queries * kept[:, None]
+        totals, by_query, by_entity = softmax(asked, self._cut(entities), counts)
+        true = self._cut(functional.embedding_bag(targets.answers, entities, targets.starts, mode="sum"))
+        loss = totals.mv(counts) - share * (asked * true).sum((0, 2))
+        by_query.sub_(true, alpha=share)
+        by_entity.index_add_(0, targets.answers, (asked * -share).flatten(1).index_select(0, targets.rows))
+        if kept is not None:
+            by_query *= kept[:, None]
+        by_source = self._by_side(batch, lambda side, some: side.to_entity(by_query[some], r[some]))
+        by_link = self._by_side(batch, lambda side, some: side.to_relation(e[some], by_query[some]))
+        loss += penalised(e, by_source, counts, settings.regulariser, settings.entity_weight)
+        loss += penalised(r, by_link, counts, settings.regulariser, settings.relation_weight)
+        by_entity.index_add_(0, batch.entities, by_source.flatten(1))
+        by_relation = torch.zeros_like(relations).index_add_(0, batch.relations, by_link.flatten(1))
+        return loss, by_entity, by_relation
+
+    def _cut(self, rows: Tensor) -> Tensor:
+        """Rows by structure, without copying. [n, S, d]"""
+        return rows.view(len(rows), self._count, -1)
+
+    def _by_side(self, batch: Batch, made: Callable[[Side, slice], Tensor]) -> Tensor:
+        """What is made of the tail queries, then of the head queries, one below the other."""
+        middle, end = batch.tail_queries, len(batch.entities)
+        sides = ((self._tails, slice(0, middle)), (self._heads, slice(middle, end)))
+        found = [made(side, some) for side, some in sides if some.start < some.stop]
+        return found[0] if len(found) == 1 else torch.cat(found)
+
+
+class Slot(NamedTuple):
+    """The k-th term of every part that has so many: where its two factors are, and its sign."""
+
+    one: Tensor  # [places]
+    other: Tensor  # [places]
+    signs: Tensor  # [places, 1]
+
+
+class Contraction(NamedTuple):
+    """`kernels.contract` of a whole stack over two given roles: parts with most terms first, then put in order."""
+
+    slots: tuple[Slot, ...]
+    order: Tensor
+
+    @classmethod
+    def of(cls, structures: Sequence[Structure], one: str, other: str, device: torch.device) -> Contraction:
+        (absent,) = ROLES - {one, other}
+        parts = structures[0].parts
+        terms: list[list[tuple[int, int, int]]] = [[] for _ in range(parts * len(structures))]
+        for number, structure in enumerate(structures):
+            before = number * parts - 1  # roles count their parts from one
+            for term in structure.terms():
+                factors = before + getattr(term, one), before + getattr(term, other)
+                terms[before + getattr(term, absent)].append((*factors, term.sign))
+        most_first = sorted(range(len(terms)), key=lambda place: -len(terms[place]))
+        order = torch.empty(len(terms), dtype=torch.int64)
+        order[torch.tensor(most_first)] = torch.arange(len(terms))
+        slots = []
+        for k in range(max(1, *map(len, terms))):
+            filled = [
+                terms[place][k : k + 1] or [(0, 0, 0)]
+                for place in most_first
+                if k < len(terms[place]) or not k
+            ]
+            a, b, signs = torch.tensor(filled, device=device)[:, 0].unbind(1)
+            slots.append(Slot(a, b, signs[:, None].float()))
+        return cls(tuple(slots), order.to(device))
+
+    def __call__(self, one: Tensor, other: Tensor) -> Tensor:
+        """Rows by structure, as the given ones. [n, S, d]"""
+        left, right = (rows.reshape(len(rows), len(self.order), -1) for rows in (one, other))
+        first, *further = self.slots
+        result = left.index_select(1, first.one)
+        result *= right.index_select(1, first.other).mul_(first.signs)
+        for slot in further:
+            factor = right.index_select(1, slot.other).mul_(slot.signs)
+            result[:, : len(slot.one)].addcmul_(left.index_select(1, slot.one), factor)
+        return result.index_select(1, self.order).view(one.shape)
+
+
+class Side(NamedTuple):
+    """What one side of a triple asks, from its entity and relation, and the way back from the query's gradient."""
+
+    query: Contraction
+    to_entity: Contraction
+    to_relation: Contraction
+
+
+def softmax(queries: Tensor, entities: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """As `multiclass.softmax_block`: logsumexp [S, n], and the gradients' parts [n, S, d] and [N, S * d]."""
+    rows = len(queries)
+    asked, everyone = aligned(queries), aligned(entities)[:, : len(entities)]
+    counts = functional.pad(counts, (0, asked.shape[1] - rows))
+    powers = torch.bmm(everyone, (asked * LOG2_E).transpose(1, 2)).exp2_()  # [S, N, n]
+    sums = powers.sum(1)  # [S, n]
+    shift = torch.zeros_like(sums)
+    fine = ((sums > SMALLEST) & (sums < LARGEST)).all(1)
+    for index in () if bool(fine.all()) else (~fine).nonzero()[:, 0].tolist():
+        scores = everyone[index] @ asked[index].T
+        shift[index] = scores.amax(0)
+        powers[index] = scores.sub_(shift[index]).exp_()
+        sums[index] = powers[index].sum(0)
+    weights = (counts / sums)[:, :, None]
+    by_query = torch.bmm(powers.transpose(1, 2), everyone).mul_(weights)
+    by_entity = torch.bmm(powers, asked * weights)
+    totals = sums.log() + shift
+    return (
+        totals[:, :rows],
+        by_query[:, :rows].transpose(0, 1).contiguous(),
+        by_entity.transpose(0, 1).flatten(1),
+    )
+
+
+def aligned(rows: Tensor) -> Tensor:
+    """Rows by structure, with zeros below them so that every structure's begin at a fresh line of the cache.
+
+    [n, S, d] to [S, n or more, d]. The bits of a product depend on where its operands lie.
+    """
+    below = -len(rows) % LINE
+    return functional.pad(rows.transpose(0, 1), (0, 0, 0, below)).contiguous()
+
+
+def penalised(rows: Tensor, gradient: Tensor, counts: Tensor, name: str, weight: float) -> Tensor | float:
+    """As `regularisers.penalised`: adds the penalty's gradient in place; each structure's penalty. [S]"""
+    if not weight or name == "none":
+        return 0.0
+    degree, direction = PENALTIES[name]
+    weighted = direction(rows) * counts[:, None, None]
+    gradient.add_(weighted, alpha=weight * degree)
+    return (weighted * rows).sum((0, 2)) * weight
