@@ -50,12 +50,22 @@ def measured(graph_name: str, structure: str, seed: int, changes: dict[str, Any]
         "test": {name: round(value, 5) for name, value in asdict(test).items()},
         "accuracy": round(classify(asked.model, labelled).accuracy, 5),
         "epochs": len(facts["curve"]),
+        "curve": validated(facts["curve"]),
         "train_seconds": round(facts["train_seconds"], 1),
         "threads": torch.get_num_threads(),
         "settings": facts["settings"],
         "date": str(datetime.date.today()),
         "command": " ".join(["python -m benchmarks.quality", *sys.argv[1:]]),
     }
+
+
+def validated(curve: list[dict[str, Any]]) -> list[list[float]]:
+    """Epoch, seconds of training so far and validation MRR, where there is one."""
+    spent = np.cumsum([epoch["seconds"] for epoch in curve])
+    pairs = zip(curve, spent.tolist(), strict=True)
+    return [
+        [e["number"], round(s, 1), round(e["valid_mrr"], 5)] for e, s in pairs if e["valid_mrr"] is not None
+    ]
 
 
 @click.command()

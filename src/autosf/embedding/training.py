@@ -6,6 +6,7 @@ there is to save, and going on from it leads to the same weights as never having
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,13 @@ import torch
 
 from autosf.embedding.epochs import changes_in_place, epoch_runner
 from autosf.embedding.model import Model
-from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
+from autosf.embedding.settings import SMALL, TrainingSettings, refuse_odd_dimension
 from autosf.embedding.state import State
 from autosf.embedding.storage import MEMORY, ROWS, Storage, running_sums, stored
 from autosf.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from torch import Tensor
 
@@ -68,8 +69,20 @@ def train(
         return Model(structure, *weights, settings.reciprocal)
 
     check = None if validate is None else lambda weights: validate(model_of(weights))
-    state, ending = learned(run, state, settings, check, watch, storage)
+    with one_thread_for(len(graph.entities) * settings.batch_size <= SMALL):
+        state, ending = learned(run, state, settings, check, watch, storage)
     return Trained(model_of(best_weights(state)), state, ending)
+
+
+@contextmanager
+def one_thread_for(small_steps: bool) -> Iterator[None]:
+    """Threads that share a small step wait for each other longer than they work; on a busy machine, for ever."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1 if small_steps else threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def refuse_empty(graph: KnowledgeGraph) -> None:

@@ -187,16 +187,17 @@ class Workers:
                     self._waiting.extendleft(reversed(tasks))
 
     def _next_tasks(self) -> list[Task]:
-        """The next in line and those of its seed behind it, a fair share; a second attempt is made alone."""
+        """The next in line and others of its seed, a fair share of what waits; a second attempt is made alone."""
         idle = self._crew.workers - sum(bool(worker.tasks) for worker in self._staff.values())
         most = min(self._place.together, -(-len(self._waiting) // idle))
-        tasks = [self._waiting.popleft()]
-        while len(tasks) < most and not self._tried[tasks[0]] and self._goes_with(tasks[0], self._waiting[0]):
-            tasks.append(self._waiting.popleft())
+        first = self._waiting[0]
+        alike = [
+            task for task in self._waiting if task.trial.seed == first.trial.seed and not self._tried[task]
+        ]
+        tasks = alike[:most] if not self._tried[first] else [first]
+        for task in tasks:
+            self._waiting.remove(task)
         return tasks
-
-    def _goes_with(self, first: Task, other: Task) -> bool:
-        return other.trial.seed == first.trial.seed and not self._tried[other]
 
     def _listen(self) -> set[int]:
         """Wait a moment for messages and act on them; the slots that said something, or have ended."""
