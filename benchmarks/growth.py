@@ -35,7 +35,7 @@ from autosf.graph.known_answers import known_answers
 from autosf.graph.synthetic_large import LargeGraph, chunks
 from autosf.runs.shared_graph import unlabelled
 from benchmarks.measured import Measured, show
-from benchmarks.results import RESULTS
+from benchmarks.stored import RESULTS
 from benchmarks.training import data_folder
 
 if TYPE_CHECKING:

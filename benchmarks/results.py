@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import groupby
-from pathlib import Path
 from statistics import mean, median, pstdev
 from typing import Any
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
+from benchmarks.paper_tables import classification_table, links_table, running_table, statistics_table
+from benchmarks.stored import RESULTS, newest_trainings, records
+
 TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-
-def records(name: str) -> list[dict[str, Any]]:
-    path = RESULTS / "records" / f"{name}.jsonl"
-    return (
-        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    )
 
 
 def training_table() -> str:
@@ -33,7 +26,7 @@ def training_table() -> str:
         "| graph | d | structure | seeds | valid MRR | test MRR | Hits@1 | Hits@10 | epochs | seconds (threads) |",
         "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for (graph, dimension, structure), found in groupby(sorted(records("training"), key=group), key=group):
+    for (graph, dimension, structure), found in groupby(sorted(newest_trainings(), key=group), key=group):
         runs = sorted(found, key=place)
         tests = [run["test"]["mrr"] for run in runs]
         spread = f" ± {pstdev(tests):.4f}" if len(runs) > 1 else ""
@@ -156,6 +149,10 @@ TABLES = {
     "regret": regret_table,
     "predictors": predictor_table,
     "growth": growth_table,
+    "statistics": statistics_table,
+    "links": links_table,
+    "classification": classification_table,
+    "running": running_table,
 }
 
 
