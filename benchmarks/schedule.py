@@ -29,10 +29,11 @@ from autosf.app.searching import SEND_SECONDS
 from autosf.runs.ledger import opened_ledger
 from autosf.runs.run import open_run
 from autosf.search.asynchronous import Arrivals, asynchronous_free, search_asynchronously
-from autosf.search.free import free, known_good
+from autosf.search.free import free
 from autosf.search.record import Record, Trial, search
 from autosf.search.settings import SearchSettings
 from autosf.search.surrogate import features
+from autosf.search.typical import known_good
 from autosf.search.verdict import verdict
 from benchmarks.measured import Measured
 

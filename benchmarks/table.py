@@ -27,9 +27,9 @@ from autosf.embedding.presets import preset
 from autosf.runs.run import Plan, create_run, open_run
 from autosf.runs.serving import Outer, Service, serve
 from autosf.runs.workers import Crew
-from autosf.search.free import known_good
 from autosf.search.record import Trial
 from autosf.search.settings import SearchSettings
+from autosf.search.typical import known_good
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,10 +19,10 @@ from autosf.graph.vocabulary import Vocabulary
 from autosf.runs.ledger import opened_ledger
 from autosf.runs.run import Plan, Run, create_run
 from autosf.runs.task import key_of
-from autosf.search.free import known_good
 from autosf.search.moves import neighbour
 from autosf.search.record import Record, Trial
 from autosf.search.settings import SearchSettings
+from autosf.search.typical import known_good
 from autosf.search.verdict import fresh_seeds
 from fake_training import known_score
 

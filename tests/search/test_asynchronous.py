@@ -7,10 +7,10 @@ import pytest
 from autosf.algebra.invariance import canonical
 from autosf.errors import UserError
 from autosf.search.asynchronous import Arrivals, asynchronous_free, search_asynchronously
-from autosf.search.free import known_good
 from autosf.search.record import OUT_OF_TIME, OutOfTime
 from autosf.search.settings import SearchSettings
 from autosf.search.strategies import asynchronous_strategy
+from autosf.search.typical import known_good
 from autosf.search.verdict import fresh_seeds, verdict
 from fake_training import known_score, trained
 

@@ -15,9 +15,10 @@ from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank
 from autosf.graph.known_answers import known_answers
 from autosf.graph.synthetic import Planting, planted_graph
-from autosf.search.free import free, known_good
+from autosf.search.free import free
 from autosf.search.record import Record, Trial, search
 from autosf.search.settings import SearchSettings
+from autosf.search.typical import known_good
 from autosf.search.verdict import finalist, fresh_seeds, verdict
 from thorough import THOROUGH
 

@@ -6,8 +6,8 @@ import pytest
 from benchmarks.schedule import AWAY_SECONDS, World, in_rounds, settings_of, without_rounds
 
 from autosf.app.searching import SEND_SECONDS
-from autosf.search.free import known_good
 from autosf.search.record import Trial
+from autosf.search.typical import known_good
 
 WORLD = World(epochs=20, seconds_per_epoch=(10.0,))
 ROUND = [Trial(structure, 20, 0) for structure in known_good()[:6]]

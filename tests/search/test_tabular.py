@@ -6,8 +6,8 @@ from benchmarks.tabular import SHARES, Table, form_of, predictors, replayed
 
 from autosf.algebra.space import reachable_classes
 from autosf.algebra.zoo import named
-from autosf.search.free import known_good
 from autosf.search.record import Record, Trial
+from autosf.search.typical import known_good
 from fake_training import known_score
 
 EPOCHS = 8

@@ -21,7 +21,8 @@ from autosf.embedding.training import moved, start
 from autosf.evaluation.sampled_ranking import rank_among
 from autosf.graph.known_answers import known_answers
 from autosf.runs.shared_graph import shared
-from autosf.search.free import known_good, most_finals
+from autosf.search.free import most_finals
+from autosf.search.typical import known_good
 
 if TYPE_CHECKING:
     from collections.abc import Callable

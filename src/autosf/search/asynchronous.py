@@ -19,12 +19,12 @@ from autosf.search.free import (
     ended,
     finals,
     first_trial,
-    known_good,
     promotions,
     repeats,
     seen,
 )
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Round
+from autosf.search.typical import known_good
 from autosf.search.verdict import fresh_seeds
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ In the end the finalists are trained with fresh seeds, which took no part in cho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -22,13 +21,12 @@ from scipy.special import ndtr
 
 from autosf.algebra.constraints import satisfies_c2
 from autosf.algebra.invariance import canonical
-from autosf.algebra.space import five_f4
-from autosf.algebra.structure import PARTS
-from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, ZOO
+from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR
 from autosf.search.fidelity import estimates, full_runs, highest_rungs, screening_rung, seed_variance
 from autosf.search.moves import anywhere, neighbour
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Trial
 from autosf.search.surrogate import fit_surrogate
+from autosf.search.typical import known_good
 from autosf.search.verdict import SEEDS_APART, fresh_seeds, is_human_designed
 
 if TYPE_CHECKING:
@@ -98,13 +96,6 @@ def free(settings: SearchSettings, within: Within = anywhere) -> Strategy:
     if any(record.trial.epochs == settings.epochs for record in past):
         yield finals(seen(past, settings), settings)
     return reason
-
-
-@cache
-def known_good() -> tuple[Structure, ...]:
-    """The zoo and the five f^4, which hold two of the paper's five winners, one of each class."""
-    structures = [known.structure for known in ZOO] + list(five_f4())
-    return tuple(dict.fromkeys(canonical(s, "extended") for s in structures if s.parts == PARTS))
 
 
 def first_trial(structure: Structure, settings: SearchSettings) -> Trial:
@@ -211,8 +202,11 @@ def promotions(view: View, settings: SearchSettings) -> list[Trial]:
 
 
 def repeats(view: View, settings: SearchSettings) -> list[Trial]:
-    """Another seed for the less known of the first two, if they can hardly be told apart."""
+    """Another seed for the first two, to learn what a seed does here; then for the less known of them, as long as
+    they can hardly be told apart."""
     pair = view.ranking[:2]
+    if all(len(runs) == 1 for runs in view.full.values()):
+        return [repeat(structure, view, settings) for structure in pair]
     if len(pair) < 2 or beating_leader(view, pair[1:])[0] < CLOSE:
         return []
     lesser = min(pair, key=lambda structure: len(view.full[structure]))

@@ -9,14 +9,13 @@ which is deterministic and takes milliseconds for hundreds of labels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from autosf.algebra.features import invariants
+from autosf.search.typical import feature_spread, features
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,41 +61,35 @@ class Surrogate:
     structures: tuple[Structure, ...]
     centre: float
     kernel: Kernel
-    location: Array  # of the features
-    scale: Array
-    rows: Array  # the structures' features, standardised
+    rows: Array  # the structures' features, in units of their spread
     factor: tuple[Array, bool]  # Cholesky's, of the labels' covariance
     weights: Array  # the inverse covariance of the labels times their deviations
 
     def posterior(self, structures: Sequence[Structure]) -> tuple[Array, Array]:
         """Means [n] and covariance [n, n] of the structures' values."""
-        asked = self._features(structures)
+        asked = scaled_features(structures)
         cross = self.kernel.between(squared_distances(asked, self.rows), same(structures, self.structures))
         own = self.kernel.between(squared_distances(asked, asked), same(structures, structures))
         mean: Array = self.centre + cross @ self.weights
         covariance: Array = own - cross @ cho_solve(self.factor, cross.T)
         return mean, covariance
 
-    def _features(self, structures: Sequence[Structure]) -> Array:
-        rows = np.array([features(structure) for structure in structures]).reshape(-1, len(self.scale))
-        standard: Array = (rows - self.location) / self.scale
-        return standard
 
-
-@lru_cache(maxsize=65_536)
-def features(structure: Structure) -> tuple[float, ...]:
-    return invariants(structure)
+def scaled_features(structures: Sequence[Structure]) -> Array:
+    """Features in units of how much they vary among structures that a search meets. [n, features]"""
+    spread = feature_spread()
+    scaled: Array = (
+        np.array([features(structure) for structure in structures]).reshape(-1, len(spread)) / spread
+    )
+    return scaled
 
 
 def fit_surrogate(labels: Mapping[Structure, Estimate]) -> Surrogate:
     """The process under which the labels are most likely; at least one label is needed."""
     structures = tuple(labels)
     values = without_outliers(np.array([label.mean for label in labels.values()]))
-    rows = np.array([features(structure) for structure in structures])
-    location, spread = rows.mean(0), rows.std(0)
-    widths = np.where(spread > 0, spread, 1.0)
-    standard = (rows - location) / widths
-    distances = squared_distances(standard, standard)
+    rows = scaled_features(structures)
+    distances = squared_distances(rows, rows)
     spread_of_values = max(float(values.var()), 1e-8)
     noise = np.array([label.variance for label in labels.values()]) + 1e-6 * spread_of_values
     centre = float(np.median(values))
@@ -115,7 +108,7 @@ def fit_surrogate(labels: Mapping[Structure, Estimate]) -> Surrogate:
     shape = max(map(fitted, shapes), key=itemgetter(0))[1]
     scaled = [replace(shape, variance=scale * spread_of_values) for scale in SCALES]
     _, kernel, factor, weights = max(map(fitted, scaled), key=itemgetter(0))
-    return Surrogate(structures, centre, kernel, location, widths, standard, factor, weights)
+    return Surrogate(structures, centre, kernel, rows, factor, weights)
 
 
 def likelihood(factor: tuple[Array, bool], deviations: Array) -> tuple[float, Array]:
