@@ -116,6 +116,20 @@ def predictor_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def noise_table() -> str:
+    """How much structures differ, and how much the seeds of one."""
+    rows = [
+        "| graph | structures | between structures | between seeds of one |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    rows += [
+        f"| {line['graph']} | {line['structures']:,} | {line['spread']['structures']:.4f}"
+        f" | {line['spread']['seeds']:.4f} |"
+        for line in newest("quality", "graph")
+    ]
+    return "\n".join(rows) + "\n"
+
+
 def growth_table() -> str:
     """The lines of the growth benchmark as they were measured."""
     units = {"%": " %", "pc": " %", "x": " times"}
@@ -148,6 +162,7 @@ TABLES = {
     "search": search_table,
     "regret": regret_table,
     "predictors": predictor_table,
+    "noise": noise_table,
     "growth": growth_table,
     "statistics": statistics_table,
     "links": links_table,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -85,12 +85,13 @@ def read_table(graph: str) -> Table:
     return Table(graph, max(len(of_one[0]) for of_one in curves.values()), curves)
 
 
-def replayed(table: Table, strategy: str, seed: int) -> dict[str, Any]:
+def replayed(table: Table, strategy: str, seed: int, **changes: int) -> dict[str, Any]:
     """One search on the table: its regret at each share of the paper's epochs."""
-    settings = SearchSettings(
+    usual = SearchSettings(
         strategy=strategy, epochs=table.epochs, seed=seed, rounds=ROUNDS, trials=TRAININGS, candidates=128,
         grain=max(1, table.epochs // 8),
     )  # fmt: skip
+    settings = replace(usual, **changes)
     bound = {"within": table.curves.__contains__} if strategy in BOUND else {}
     search, past = STRATEGIES[strategy](settings, **bound), []
     named: list[tuple[int, float]] = []  # (epochs so far, true value of what would be named)
@@ -144,6 +145,8 @@ def predictors(table: Table, seed: int) -> dict[str, float]:
 def fidelities(table: Table) -> dict[str, float]:
     """Rank correlation of one training of so many epochs with the mean of the other seeds' full ones."""
     curves = [of_one for of_one in table.curves.values() if len(of_one) > 1]
+    if not curves:
+        return {}
     found = {}
     for share in (1 / 8, 1 / 4, 1 / 2, 1):
         epochs = max(1, round(share * table.epochs))
@@ -154,6 +157,14 @@ def fidelities(table: Table) -> dict[str, float]:
             values.append(spearmanr(one, others).statistic)
         found[f"{epochs} epochs"] = round(float(np.mean(values)), 4)
     return found
+
+
+def spreads(table: Table) -> dict[str, float]:
+    """Standard deviation of the true values, and of one structure's trainings around theirs."""
+    values = [table.truth(structure) for structure in table.curves]
+    bests = [[max(curve) for curve in of_one] for of_one in table.curves.values() if len(of_one) > 1]
+    noise = float(np.mean([np.var(of_one, ddof=1) for of_one in bests]) ** 0.5) if bests else 0.0
+    return {"structures": round(float(np.std(values)), 5), "seeds": round(noise, 5)}
 
 
 def append(line: dict[str, Any]) -> None:
@@ -174,23 +185,26 @@ def main() -> None:
 @click.argument("graph")
 @click.option("--strategies", default=",".join(STRATEGIES))
 @click.option("--seeds", default=100, show_default=True)
-def replay(graph: str, strategies: str, seeds: int) -> None:
+@click.option("--set", "pairs", multiple=True, help="A setting of the search, as chosen=4; repeatable.")
+def replay(graph: str, strategies: str, seeds: int, pairs: tuple[str, ...]) -> None:
     table = read_table(graph)
+    changes = {name: int(value) for name, _, value in (pair.partition("=") for pair in pairs)}
     for strategy in strategies.split(","):
-        runs = [replayed(table, strategy, seed) for seed in range(seeds)]
+        runs = [replayed(table, strategy, seed, **changes) for seed in range(seeds)]
         medians = np.median([run["regret"] for run in runs], 0).round(5).tolist()
         line = {
             "kind": "replay",
             "graph": graph,
-            "strategy": strategy,
+            "strategy": ", ".join([strategy, *pairs]),
             "seeds": seeds,
+            "table_seeds": min(map(len, table.curves.values())),
             "structures": len(table.curves),
             "shares": SHARES,
             "median_regret": medians,
             "median_epochs": float(np.median([run["epochs"] for run in runs])),
         }
         append(line)
-        click.echo(f"{graph} {strategy}: {medians} after {line['median_epochs']:.0f} epochs")
+        click.echo(f"{graph} {line['strategy']}: {medians} after {line['median_epochs']:.0f} epochs")
 
 
 @main.command()
@@ -206,6 +220,7 @@ def quality(graph: str, seeds: int) -> None:
         "labels": LABELS,
         "predictors": {name: round(float(np.median([run[name] for run in runs])), 4) for name in runs[0]},
         "fidelities": fidelities(table),
+        "spread": spreads(table),
     }
     append(line)
     click.echo(json.dumps(line))
