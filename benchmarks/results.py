@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from itertools import groupby
 from statistics import mean, median, pstdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from benchmarks.paper_tables import classification_table, links_table, running_table, statistics_table
+from benchmarks.paper_tables import (
+    classification_table,
+    links_table,
+    running_table,
+    statistics_table,
+    summary_table,
+)
 from benchmarks.stored import RESULTS, newest_trainings, records
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -168,6 +177,7 @@ TABLES = {
     "links": links_table,
     "classification": classification_table,
     "running": running_table,
+    "summary": summary_table,
 }
 
 
@@ -176,8 +186,13 @@ def rebuilt(text: str) -> str:
     return TABLE.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], text)
 
 
+def pages() -> list[Path]:
+    """Where tables stand: the pages of results, and the README with its summary."""
+    return [*sorted(RESULTS.glob("*.md")), RESULTS.parents[1] / "README.md"]
+
+
 def main() -> None:
-    for page in sorted(RESULTS.glob("*.md")):
+    for page in pages():
         text = page.read_text(encoding="utf-8")
         if rebuilt(text) != text:
             page.write_text(rebuilt(text), encoding="utf-8")
