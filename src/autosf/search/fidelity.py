@@ -82,7 +82,8 @@ def extrapolation(past: Sequence[Record], epochs: int, full: int) -> Line:
     if len(runs) < ENOUGH or short.std() == 0 or whole.std() == 0:
         gain = float((whole - short).mean()) if len(runs) else 0.0
         return Line(gain, 1.0, float(whole.var()) if len(runs) else 1e-3, 0.5)
-    kept = whole >= np.quantile(whole, 0.25) - 2 * (np.median(whole) - np.quantile(whole, 0.25))
+    low, middle = np.quantile(whole, [0.25, 0.5])
+    kept = whole >= low - 2 * (middle - low)
     short, whole = short[kept], whole[kept]
     correlation = shrunk_correlation(short, whole)
     slope = correlation * float(whole.std() / max(short.std(), 1e-9))

@@ -7,6 +7,7 @@ how probable it is that one structure is really better than another.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean, pstdev, stdev
 from typing import TYPE_CHECKING
 
@@ -54,8 +55,13 @@ def fresh_seeds(settings: SearchSettings) -> list[int]:
 
 def is_human_designed(structure: Structure) -> bool:
     """Whether it is one of the four the paper compares with, up to equivalence."""
-    form = canonical(structure, "extended")
-    return any(form == canonical(named(name).structure, "extended") for name in HUMAN_DESIGNED_FOUR)
+    return canonical(structure, "extended") in human_designed()
+
+
+@cache
+def human_designed() -> frozenset[Structure]:
+    """The representatives of their classes."""
+    return frozenset(canonical(named(name).structure, "extended") for name in HUMAN_DESIGNED_FOUR)
 
 
 def verdict(past: Sequence[Record], settings: SearchSettings) -> Verdict | None:
