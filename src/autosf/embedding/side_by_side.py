@@ -50,8 +50,10 @@ def stacked_epoch(
     stacks: dict[tuple[Structure, ...], Stack] = {}
 
     def run(structures: Sequence[Structure], states: Sequence[State]) -> list[State]:
-        stack = stacks.setdefault(tuple(structures), Stack(structures, device))
-        began, number = clock(), states[0].epochs
+        began, number, key = clock(), states[0].epochs, tuple(structures)
+        if key not in stacks:
+            stacks[key] = Stack(structures, device)
+        stack = stacks[key]
         entities = joined(settings, [(state.entities, state.entity_sums) for state in states])
         relations = joined(settings, [(state.relations, state.relation_sums) for state in states])
         rate = settings.learning_rate * settings.decay**number

@@ -68,6 +68,10 @@ class Training:
     pace: Pace
     seconds: float = 0.0
 
+    def rank(self) -> tuple[int, int]:
+        """What the trainings of a stack have in common."""
+        return self.state.epochs, self.task.trial.structure.parts
+
     def learn(self, after: State, seen: SearchGraph) -> bool:
         """Take on the state after another epoch; whether its loss is finite."""
         if not isfinite(after.curve[-1].loss):
@@ -111,8 +115,8 @@ def run_side_by_side(asked: Asked, seen: SearchGraph) -> Iterator[tuple[int, Rec
         if not under_way:
             return
         began = outside.clock()
-        least = min(training.state.epochs for training in under_way)
-        some = [training for training in under_way if training.state.epochs == least]
+        least = min(training.rank() for training in under_way)
+        some = [training for training in under_way if training.rank() == least]
         after = run(
             [training.task.trial.structure for training in some], [training.state for training in some]
         )
