@@ -22,6 +22,7 @@ FINDS = {
 HUMAN_DESIGNED = {"distmult": "DistMult", "complex": "ComplEx", "analogy": "Analogy", "simple": "SimplE"}
 SEARCHED_DIMENSION = 64
 SUMMARY = ("Nations", "Kinships", "UMLS", "WN18RR", "FB15k-237")
+PARTS = (0.2, 0.4, 0.6, 0.8, 1.0)  # of a training's epochs
 SEARCH_TRAININGS = 256  # in a greedy step of Alg. 2, as the paper sets it
 
 
@@ -128,6 +129,19 @@ def classification_table() -> str:
                 printed = figures.get(structure, figures["found"])
                 rows.append([graph, name, f"{printed:.1f}", mean_and_spread(values, 1), str(len(values))])
     return table("graph | model | paper | here, d = 64 | seeds", rows)
+
+
+def curves_table() -> str:
+    """Fig. 4: validation MRR after some of the epochs, on one core."""
+    rows = []
+    for run in sorted(newest_trainings(), key=lambda run: (run["graph"], -run["valid_mrr"])):
+        if run["graph"] in FINDS and run.get("curve") and run["settings"]["dimension"] == SEARCHED_DIMENSION:
+            points = [
+                min(run["curve"], key=lambda point: abs(point[0] - part * run["epochs"])) for part in PARTS
+            ]
+            cells = [f"{mrr:.4f} ({epoch})" for epoch, _, mrr in points]
+            rows.append([run["graph"], HUMAN_DESIGNED.get(run["structure"], "the paper's find"), *cells])
+    return table("graph | model | a fifth of the epochs | two | three | four | all", rows)
 
 
 def running_table() -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.paper_tables import (
     classification_table,
+    curves_table,
     links_table,
     running_table,
     statistics_table,
@@ -177,6 +178,7 @@ TABLES = {
     "links": links_table,
     "classification": classification_table,
     "running": running_table,
+    "curves": curves_table,
     "summary": summary_table,
 }
 
