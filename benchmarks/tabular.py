@@ -74,13 +74,11 @@ def form_of(structure: Structure) -> Structure:
 
 
 def read_table(graph: str) -> Table:
-    """The table of a graph; structures that have not all their seeds yet are left out."""
-    grouped = read(graph).group_by("structure", maintain_order=True).agg("curve")
-    most = grouped["curve"].list.len().max()
+    """The table of a graph; a seed that not all structures have yet is left out."""
+    grouped = read(graph).sort("seed").group_by("structure", maintain_order=True).agg("curve")
+    seeds = min(map(len, grouped["curve"]), default=0)
     curves = {
-        from_json(structure): tuple(map(tuple, curves))
-        for structure, curves in grouped.iter_rows()
-        if len(curves) == most
+        from_json(structure): tuple(map(tuple, curves[:seeds])) for structure, curves in grouped.iter_rows()
     }
     return Table(graph, max(len(of_one[0]) for of_one in curves.values()), curves)
 
