@@ -49,7 +49,7 @@ def has_trials(folder: Path, count: int, capfd) -> bool:
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
 def test_what_was_cut_comes_to_the_same_with_other_workers(graph, tmp_path, end, capfd):
-    command = ["search", graph, *LONGER, "--trials", 14, "--seed", 3]
+    command = ["search", graph, *LONGER, "--trials", 30, "--seed", 3]
     whole = answered(capfd, *command, "--out", tmp_path / "whole", "--workers", 2)
     folder = tmp_path / "cut"
     code, err = cut([*command, "--out", folder, "--workers", 1], lambda: has_trials(folder, 5, capfd), end)
@@ -65,7 +65,7 @@ def test_what_was_cut_comes_to_the_same_with_other_workers(graph, tmp_path, end,
 
 def test_out_of_time_there_is_a_winner_and_more_time_goes_on(graph, tmp_path, capfd):
     folder = tmp_path / "run"
-    command = ["search", graph, *LONGER, "--out", folder, "--budget", "12s", "--trials", 40, "--workers", 1]
+    command = ["search", graph, *LONGER, "--out", folder, "--budget", "12s", "--trials", 160, "--workers", 1]
     began = time.monotonic()
     short = answered(capfd, *command)
     assert time.monotonic() - began < 24

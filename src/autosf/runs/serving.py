@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     Hands = Workers | Cluster  # both run tasks and tell of them in the same words
 
+FEW_BESIDE = 3  # times as long a training takes with few beside it, as the last ones have, as with many
 STORE_SECONDS = 10.0  # between two notes of the time spent: a kill forgets no more than this
 THE_DISKS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ENOENT, errno.EACCES}
 
@@ -201,7 +202,8 @@ def hands_at_work(
     def time_left_for_rounds() -> float:
         """The budget without what the last trials take; half of it at least, or there were no first ones."""
         last = service.last_rounds - (-service.last_trials // hands.slots())
-        return service.budget - min(full_training_seconds(done) * last, service.budget / 2)
+        alone = full_training_seconds(done) * (FEW_BESIDE if together > 1 else 1)
+        return service.budget - min(alone * last, service.budget / 2)
 
     together = stack_size(entity_count(run.graph_folder), run.plan.settings)
     place = Place(run.graph_folder, run.logs, run.plan.threads, together)
