@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from autosf.runs.run import Run
 
 GRAPH = "umls"
-BUDGET = "75s"
+BUDGET, STRUCTURES = "75s", 64
 FACTS = 3
 
 
@@ -41,8 +41,10 @@ def demo(budget: str, out: Path | None, as_json: bool) -> None:
     seconds, (source, graph) = seconds_in(budget), demo_graph()
     folder = out or Path(tempfile.mkdtemp(prefix="autosf-demo-")) / "run"
     settings = preset(GRAPH).changed({"patience": PATIENCE})
-    request = Request(source=source, settings=settings, budget=seconds, command="autosf demo")
-    click.echo(f"searching {graph.name} for its scoring function, {seconds:.0f} s ...", err=True)
+    request = Request(
+        source=source, settings=settings, trials=STRUCTURES, budget=seconds, command="autosf demo"
+    )
+    click.echo(f"searching {graph.name} for its scoring function, {seconds:.0f} s at most ...", err=True)
     with telling_how_to_go_on(folder):
         run = begun_in_sight(graph, request, folder)
         result = brought_to_its_end(run, graph, None, None, "cpu")
