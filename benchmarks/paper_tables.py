@@ -7,10 +7,10 @@ from functools import cache
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.stored import RESULTS, newest_trainings, records
+from benchmarks.stored import RESULTS, newest_trainings, records, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 FINDS = {
     "WN18": "autosf-wn18",
@@ -32,13 +32,6 @@ def paper(table: str) -> dict[str, Any]:
         table
     ]
     return found
-
-
-def table(head: str, rows: Iterable[Sequence[str]]) -> str:
-    """Markdown, the first two columns to the left."""
-    columns = head.count("|") + 1
-    lines = [f"| {head} |", "| --- | --- |" + " ---: |" * (columns - 2)]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
 
 
 def statistics_table() -> str:

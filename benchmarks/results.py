@@ -17,7 +17,7 @@ from benchmarks.paper_tables import (
     statistics_table,
     summary_table,
 )
-from benchmarks.stored import RESULTS, newest_trainings, records
+from benchmarks.stored import RESULTS, newest_trainings, records, table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,15 +151,14 @@ def best_table() -> str:
 def noise_table() -> str:
     """How much structures differ, and how much the seeds of one."""
     rows = [
-        "| graph | structures | between structures | between seeds of one |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    rows += [
-        f"| {line['graph']} | {line['structures']:,} | {line['spread']['structures']:.4f}"
-        f" | {line['spread']['seeds']:.4f} |"
+        [
+            line["graph"],
+            f"{line['structures']:,}",
+            *(f"{line['spread'][of]:.4f}" for of in ("structures", "seeds")),
+        ]
         for line in newest("quality", "graph")
     ]
-    return "\n".join(rows) + "\n"
+    return table("graph | structures | between structures | between seeds of one", rows, left=1)
 
 
 def growth_table() -> str:
@@ -175,17 +174,20 @@ def growth_table() -> str:
 
 def comparison_table() -> str:
     """The rows of `autosf compare`, by graph, best first."""
-    lines = [
-        "| graph | model | seeds | valid MRR | test MRR | Hits@1 | Hits@10 | numbers | seconds |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    rows = [
+        [
+            row["graph"],
+            row["model"],
+            str(row["seeds"]),
+            f"{row['valid']['mrr']:.4f}",
+            *(f"{row['test'][name]:.4f}" for name in ("mrr", "hits_at_1", "hits_at_10")),
+            f"{row['parameters']:,}",
+            f"{row['seconds']:.0f}",
+        ]
+        for row in sorted(records("comparison"), key=lambda row: (row["graph"], -row["test"]["mrr"]))
     ]
-    for row in sorted(records("comparison"), key=lambda row: (row["graph"], -row["test"]["mrr"])):
-        lines.append(
-            f"| {row['graph']} | {row['model']} | {row['seeds']} | {row['valid']['mrr']:.4f}"
-            f" | {row['test']['mrr']:.4f} | {row['test']['hits_at_1']:.4f} | {row['test']['hits_at_10']:.4f}"
-            f" | {row['parameters']:,} | {row['seconds']:.0f} |"
-        )
-    return "\n".join(lines) + "\n"
+    head = "graph | model | seeds | valid MRR | test MRR | Hits@1 | Hits@10 | numbers | seconds"
+    return table(head, rows)
 
 
 TABLES = {

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 
@@ -29,3 +32,10 @@ def newest_trainings() -> list[dict[str, Any]]:
         alike = [past["train_seconds"] for past in (earlier, run) if past["epochs"] == run["epochs"]]
         keyed[key] = {**run, "train_seconds": min(alike)}
     return list(keyed.values())
+
+
+def table(head: str, rows: Iterable[Sequence[str]], left: int = 2) -> str:
+    """Markdown, the first columns to the left, the others to the right."""
+    columns = head.count("|") + 1
+    lines = [f"| {head} |", "|" + " --- |" * left + " ---: |" * (columns - left)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
