@@ -14,7 +14,7 @@ from autosf.app.commands.demo import demo_graph
 def test_the_demo_finds_a_structure_and_compares_it_with_the_human_designed_four(capfd, tmp_path):
     began = time.monotonic()
     assert run(["demo", "--budget", "24s", "--out", str(tmp_path / "run"), "--json"]) == 0
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 120
     result = json.loads(capfd.readouterr().out)
     humans = {row["names"][0] for row in result["human_designed"]}
     assert humans == {"distmult", "complex", "analogy", "simple"}

@@ -68,7 +68,7 @@ def test_out_of_time_there_is_a_winner_and_more_time_goes_on(graph, tmp_path, ca
     command = ["search", graph, *LONGER, "--out", folder, "--budget", "12s", "--trials", 160, "--workers", 1]
     began = time.monotonic()
     short = answered(capfd, *command)
-    assert time.monotonic() - began < 24
+    assert time.monotonic() - began < 60
     assert short["ending"] == "the time is used up"
     assert short["best"]["seeds"] == 3
     assert answered(capfd, "resume", folder) == short
