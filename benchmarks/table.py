@@ -1,11 +1,12 @@
 """AutoSF-Bench: every structure that Alg. 2 can reach with 4, 5 and 6 blocks, trained once and for all.
 
     python -m benchmarks.table UMLS --runs FOLDER --workers 1
+    python -m benchmarks.table Kinships --runs FOLDER --name Kinships-reciprocal --set reciprocal=true
 
 Classes are those of the extended group. Beside the reachable ones there are the zoo's and a sample of f^6
-that Alg. 2 cannot reach. Each is trained with the graph's preset and several seeds, validated after every epoch
-with the test answers hidden, as most papers do. What there is so far goes to
-docs/results/records/table-GRAPH.parquet now and then, and at the end. The command can be killed and given
+that Alg. 2 cannot reach. Each is trained with the graph's recipe (its preset, as changed by --set) and several
+seeds, validated after every epoch with the test answers hidden, as most papers do. What there is so far goes
+to docs/results/records/table-NAME.parquet now and then, and at the end. The command can be killed and given
 again: what is in the table, or in the run folder since, is not trained again.
 """
 
@@ -23,6 +24,7 @@ import polars
 
 from autosf.algebra.space import classes, reachable_classes
 from autosf.app.graphs import graph_of
+from autosf.app.training import parsed_pair
 from autosf.embedding.presets import preset
 from autosf.runs.run import Plan, create_run, open_run
 from autosf.runs.serving import Outer, Service, serve
@@ -103,20 +105,20 @@ def table_of(records: Sequence[Record]) -> polars.DataFrame:
     return polars.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def path_of(graph: str) -> Path:
-    return RECORDS / f"table-{graph.lower()}.parquet"
+def path_of(name: str) -> Path:
+    return RECORDS / f"table-{name.lower()}.parquet"
 
 
-def read(graph: str) -> polars.DataFrame:
+def read(name: str) -> polars.DataFrame:
     """The table so far, empty if there is none."""
-    path = path_of(graph)
+    path = path_of(name)
     return polars.read_parquet(path) if path.exists() else polars.DataFrame(schema=SCHEMA)
 
 
-def save(table: polars.DataFrame, graph: str) -> None:
-    beside = path_of(graph).with_suffix(".partial")
+def save(table: polars.DataFrame, name: str) -> None:
+    beside = path_of(name).with_suffix(".partial")
     table.sort("structure", "seed").write_parquet(beside, compression="zstd", compression_level=19)
-    beside.replace(path_of(graph))
+    beside.replace(path_of(name))
 
 
 @click.command()
@@ -124,16 +126,22 @@ def save(table: polars.DataFrame, graph: str) -> None:
 @click.option("--runs", type=click.Path(path_type=Path), required=True, help="Folder for the run folder.")
 @click.option("--workers", default=1, show_default=True)
 @click.option("--seeds", default=3, show_default=True)
-def main(graph: str, runs: Path, workers: int, seeds: int) -> None:
-    known, folder = graph_of(graph), runs / f"table-{graph}"
-    training = preset(known.name).changed({"patience": 0, "validate_every": 1})
+@click.option("--name", help="Of the table. [default: the graph's]")
+@click.option(
+    "--set", "pairs", multiple=True, help="A setting of the training, as reciprocal=false; repeatable."
+)
+def main(graph: str, runs: Path, workers: int, seeds: int, name: str | None, pairs: tuple[str, ...]) -> None:
+    name = name or graph
+    known, folder = graph_of(graph), runs / f"table-{name}"
+    recipe = preset(known.name).changed(dict(parsed_pair(pair) for pair in pairs))
+    training = recipe.changed({"patience": 0, "validate_every": 1})
     settings = asdict(SearchSettings(strategy="table", epochs=training.epochs, grain=1))
     plan = Plan(training, settings, source=graph, hide_test=True)
     run = open_run(folder) if folder.exists() else create_run(folder, known, plan)
-    past = read(graph)
+    past = read(name)
 
     def keep(records: Sequence[Record]) -> None:
-        save(past.vstack(table_of(records)), graph)
+        save(past.vstack(table_of(records)), name)
 
     strategy = in_rounds(missing_trials(past, training.epochs, seeds), keep)
     serve(run, strategy, Service(Crew(workers)), Outer(time.monotonic, time.time))

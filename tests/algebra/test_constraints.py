@@ -74,6 +74,11 @@ def test_c1_and_c2_do_not_depend_on_the_representative(structure, data):
     assert covers(extended) == covers(structure)
 
 
+@given(structures(), st.booleans())
+def test_c2_in_short_and_in_words_agree(structure, up_to_sign):
+    assert satisfies_c2(structure, up_to_sign) == (not c2_reasons(structure, up_to_sign))
+
+
 def test_repeats_up_to_sign_need_the_extended_reading():
     opposite = Structure(((1, 2, 0, 0), (-1, -2, 0, 0), (0, 0, 3, 0), (0, 0, 0, 4)))
     assert satisfies_c2(opposite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from operator import neg
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def assignment(structure: Structure, sign: int) -> Assignment:
     return Assignment(tuple(numbers[v] for v in values), any(values[k - 1] for k in used))
 
 
-def solved(cells: Sequence[int], parts: int, sign: int) -> tuple[int, ...]:
+@lru_cache(maxsize=1 << 12)
+def solved(cells: tuple[int, ...], parts: int, sign: int) -> tuple[int, ...]:
     """Values of r_1..r_K for which g(r)^T = sign * g(r)."""
     return solution([(cells[i], sign * cells[j]) for i, j in mirrored(parts)], parts)
 
@@ -138,8 +140,16 @@ def c2_reasons(structure: Structure, up_to_sign: bool = False) -> list[str]:
 
 
 def satisfies_c2(structure: Structure, up_to_sign: bool = False) -> bool:
-    """C2: no zero rows or columns, no repeated ones, all relation parts used."""
-    return not c2_reasons(structure, up_to_sign)
+    """C2: no zero rows or columns, no repeated ones, all relation parts used. `c2_reasons` without the words."""
+    rows, columns = structure.rows, tuple(zip(*structure.rows, strict=True))
+    return covers(structure) and all(
+        len({max(line, negative(line)) if up_to_sign else line for line in lines}) == len(lines)
+        for lines in (rows, columns)
+    )
+
+
+def negative(line: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(map(neg, line))
 
 
 def covers(structure: Structure) -> bool:

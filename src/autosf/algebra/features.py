@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Partition = tuple[int, ...]  # sizes of the groups of equal absolute value, largest first
 Lines = tuple[tuple[int, ...], ...]  # rows or columns of a structure
-Matrix = list[list[int]]
+Matrix = tuple[tuple[int, ...], ...]
 
 
 def srf(structure: Structure) -> tuple[int, ...]:
@@ -181,17 +181,19 @@ def gram(ones: Lines, others: Lines) -> Matrix:
     Rows with rows and columns with columns give the head's and the tail's unfolding; rows with columns give
     the sum over k of M_k M_k, where g(r) = sum of r_k M_k: how the structure meets its own transpose.
     """
-    return [[sum(map(agreement, one, other)) for other in others] for one in ones]
+    return tuple([tuple([agreement(one, other) for other in others]) for one in ones])
 
 
-def agreement(a: int, b: int) -> int:
-    """1 for the same signed label, -1 for opposite ones, 0 otherwise."""
-    return (a == b) - (a == -b) if a else 0
+@lru_cache(maxsize=1 << 16)
+def agreement(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+    """Places with the same signed label less those with opposite ones."""
+    return sum([(a == b) - (a == -b) for a, b in zip(one, other, strict=True) if a])
 
 
 POWERS = (1, 2, 3, 4)
 
 
+@lru_cache(maxsize=1 << 16)  # a few hundred matrices are all that thousands of structures have
 def moments(matrix: Matrix) -> tuple[float, ...]:
     """Signed p-th roots of the traces of the powers 1 to 4: norms of the spectrum, all in units of blocks."""
     flipped = list(zip(*matrix, strict=True))

@@ -158,9 +158,11 @@ def neighbours(
     """So many classes around the sources that are new and satisfy C2, repeats counted up to sign."""
     found: dict[Structure, None] = {}
     for _ in range(FRUITLESS_DRAWS + count):
-        form = canonical(neighbour(sources, rng), "extended")
-        is_new = form not in tried and form not in found
-        if is_new and satisfies_c2(form, up_to_sign=True) and within(form):
+        drawn = neighbour(sources, rng)
+        if not satisfies_c2(drawn, up_to_sign=True):  # all of its class alike, and cheaper to see
+            continue
+        form = canonical(drawn, "extended")
+        if form not in tried and form not in found and within(form):
             found[form] = None
             if len(found) == count:
                 break
