@@ -44,6 +44,7 @@ LINES = RECORDS / "tabular.jsonl"
 ROUNDS = 32  # of Alg. 2 for b = 6, as in the paper
 TRAININGS = 5 + ROUNDS * 8
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of TRAININGS full trainings' epochs
+NARROWER = (16, 32)  # dimensions of tables NAME-dN beside the one of NAME
 LABELS = 24  # that a predictor learns from, where predictors are compared
 BOUND = {"free", "random", "tpe"}  # the others stay within f^4 and f^6 that Alg. 2 reaches by themselves
 
@@ -80,7 +81,7 @@ def read_table(graph: str) -> Table:
     curves = {
         from_json(structure): tuple(map(tuple, curves[:seeds])) for structure, curves in grouped.iter_rows()
     }
-    return Table(graph, max(len(of_one[0]) for of_one in curves.values()), curves)
+    return Table(graph, max((len(of_one[0]) for of_one in curves.values()), default=0), curves)
 
 
 def replayed(table: Table, strategy: str, seed: int, **changes: int) -> dict[str, Any]:
@@ -154,6 +155,18 @@ def fidelities(table: Table) -> dict[str, float]:
             others = [np.mean([max(c) for n, c in enumerate(of_one) if n != seed]) for of_one in curves]
             values.append(spearmanr(one, others).statistic)
         found[f"{epochs} epochs"] = round(float(np.mean(values)), 4)
+    return found | smaller_dimensions(table)
+
+
+def smaller_dimensions(table: Table) -> dict[str, float]:
+    """The same of full trainings with narrower embeddings, where tables of a sample of structures have them."""
+    found = {}
+    for dimension in NARROWER:
+        narrow = read_table(f"{table.graph}-d{dimension}")
+        if narrow.curves:
+            one = [max(of_one[0]) for of_one in narrow.curves.values()]
+            others = [np.mean([max(c) for c in table.curves[structure][1:]]) for structure in narrow.curves]
+            found[f"d = {dimension}"] = round(float(spearmanr(one, others).statistic), 4)
     return found
 
 

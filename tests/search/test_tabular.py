@@ -1,7 +1,7 @@
 """Searches on a table of known curves: regret is honest, and a search stays where the table has values."""
 
 import pytest
-from benchmarks.table import missing_trials, table_of
+from benchmarks.table import listed, missing_trials, table_of
 from benchmarks.tabular import SHARES, Table, form_of, predictors, replayed
 
 from autosf.algebra.space import reachable_classes
@@ -39,8 +39,8 @@ def test_every_predictor_is_asked_about_what_it_has_not_seen(table):
 
 
 def test_what_the_table_has_is_not_trained_again():
-    first = missing_trials(table_of([]), EPOCHS, seeds=1)
+    first = missing_trials(table_of([]), listed(), EPOCHS, seeds=1)
     done = [Record(trial, 0.5, EPOCHS, ((1, 0.4), (EPOCHS, 0.5))) for trial in first[:10]]
-    left = missing_trials(table_of(done), EPOCHS, seeds=2)
+    left = missing_trials(table_of(done), listed(), EPOCHS, seeds=2)
     assert left[: len(first) - 10] == first[10:]
     assert len(left) == 2 * len(first) - 10
