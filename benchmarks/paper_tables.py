@@ -112,6 +112,29 @@ def valid_mean(runs: Sequence[dict[str, Any]]) -> float:
     return fmean(run["valid_mrr"] for run in runs)
 
 
+def transfer_table() -> str:
+    """Table V: what was found on one graph, trained on another, beside the best human-designed one there."""
+    rows = []
+    runs = [run for run in newest_trainings() if run["settings"]["dimension"] == SEARCHED_DIMENSION]
+    for graph in dict.fromkeys(run["graph"] for run in runs):
+        human = max((of(graph, name, SEARCHED_DIMENSION) for name in HUMAN_DESIGNED), key=valid_mean)
+        for origin, find in FINDS.items():
+            found = of(graph, find, SEARCHED_DIMENSION)
+            if found:
+                printed = paper("transfer")[origin].get(graph)
+                rows.append([
+                    graph,
+                    origin,
+                    "-" if printed is None else f"{printed:.3f}",
+                    mean_and_spread([run["test"]["mrr"] for run in found], 3),
+                    mean_and_spread([run["test"]["mrr"] for run in human], 3),
+                    HUMAN_DESIGNED[human[0]["structure"]],
+                    str(len(found)),
+                ])  # fmt: skip
+    head = "trained on | found on | paper | here, d = 64 | best human-designed here | which | seeds"
+    return table(head, sorted(rows, key=lambda row: row[0]))
+
+
 def classification_table() -> str:
     """Table VI: accuracy in per cent."""
     rows = []
