@@ -60,10 +60,9 @@ def run_alone(task: Task, seen: SearchGraph, outside: Outside) -> Record:
     began = outside.clock()
     found = saved_state(task, outside.note)
     state = found if found is not None and can_serve(found, task) else None
-    longest = found.epochs if found is not None else 0
     ending = ""
     if state is None or not is_over(state, task):
-        state, ending = trained_state(task, seen, state, longest, outside)
+        state, ending = trained_state(task, seen, state, Keeper.of(task, found, outside))
     failure = divergence(state, outside) if ending == "diverged" else ""
     return record_of(task.trial, state, failure, outside.clock() - began)
 
@@ -75,21 +74,39 @@ def divergence(state: State, outside: Outside) -> str:
     return failure
 
 
-def trained_state(
-    task: Task, seen: SearchGraph, state: State | None, longest: int, outside: Outside
-) -> tuple[State, str]:
+@dataclass(slots=True, eq=False)
+class Keeper:
+    """Writes a trial's states: where others may go on from them, and where a kill would cost much."""
+
+    task: Task
+    outside: Outside
+    pace: Pace
+    longest: int  # epochs of the longest state that is safe
+
+    @classmethod
+    def of(cls, task: Task, found: State | None, outside: Outside) -> Keeper:
+        """For a trial of which this state was found."""
+        longest = found.epochs if found is not None else 0
+        return cls(task, outside, Pace(task.save_seconds, outside.clock), longest)
+
+    def keep(self, state: State, at_once: bool) -> None:
+        """Write the state if it is time to, or at once; a longer one that was found stays."""
+        is_last = self.task.keep and is_over(state, self.task)
+        if state.epochs > self.longest and (at_once or is_last or self.pace.is_due()):
+            self.pace.write(lambda: save_state(self.task, state, self.outside))
+            self.longest = state.epochs
+
+
+def trained_state(task: Task, seen: SearchGraph, state: State | None, keeper: Keeper) -> tuple[State, str]:
     """The state at the trial's end and why it ended; saved on the way, so that a kill costs little."""
-    settings = replace(task.settings, epochs=task.trial.epochs)
-    pace = Pace(task.save_seconds, outside.clock)
+    settings, outside = replace(task.settings, epochs=task.trial.epochs), keeper.outside
 
     def validate(model: Model) -> float:
         return valid_mrr(model, seen, task.settings)
 
     def watch(state: State) -> None:
         goes_on = outside.heard(state.curve[-1])
-        last = task.keep and is_over(state, task)
-        if state.epochs > longest and (last or not goes_on or pace.is_due()):
-            pace.write(lambda: save_state(task, state, outside))
+        keeper.keep(state, at_once=not goes_on)
         if not goes_on and not is_over(state, task):
             raise Stopped
 

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from autosf.embedding.checkpoints import Pace
 from autosf.embedding.model import Model
 from autosf.embedding.settings import refuse_odd_dimension, stack_size
 from autosf.embedding.side_by_side import stacked_epoch
 from autosf.embedding.training import averaged, moved, refuse_empty, start, validated
 from autosf.runs.trial import (
+    Keeper,
     Stopped,
     can_serve,
     divergence,
     is_over,
     record_of,
     run_alone,
-    save_state,
     saved_state,
     valid_mrr,
 )
@@ -64,8 +63,7 @@ class Training:
     task: Task
     outside: Outside
     state: State
-    saved: int  # epochs of the longest state that is safe
-    pace: Pace
+    keeper: Keeper
     seconds: float = 0.0
 
     def rank(self) -> tuple[int, int]:
@@ -83,13 +81,6 @@ class Training:
 
         self.state = validated(averaged(after, settings), settings, validate)
         return True
-
-    def save(self, at_once: bool) -> None:
-        """Keep the state where others may go on from it, or where a kill would cost much."""
-        wanted = at_once or (self.task.keep and is_over(self.state, self.task)) or self.pace.is_due()
-        if wanted and self.state.epochs > self.saved:
-            self.pace.write(lambda: save_state(self.task, self.state, self.outside))
-            self.saved = self.state.epochs
 
     def record(self, failure: str = "") -> Record:
         return record_of(self.task.trial, self.state, failure, self.seconds)
@@ -133,7 +124,7 @@ def run_side_by_side(asked: Asked, seen: SearchGraph) -> Iterator[tuple[int, Rec
         ]  # all of them hear of it
         goes_on = all(told)
         for training in some:
-            training.save(at_once=not goes_on)
+            training.keeper.keep(training.state, at_once=not goes_on)
         if not goes_on and not all(is_over(training.state, training.task) for training in under_way):
             raise Stopped
 
@@ -145,10 +136,5 @@ def begun(place: int, task: Task, outside: Outside, seen: SearchGraph) -> Traini
     usable = found is not None and can_serve(found, task)
     state = found if found is not None and usable else start(seen.graph, task.settings, task.trial.seed)
     return Training(
-        place,
-        task,
-        outside,
-        moved(state, torch.device(outside.device)),
-        found.epochs if found is not None else 0,
-        Pace(task.save_seconds, outside.clock),
+        place, task, outside, moved(state, torch.device(outside.device)), Keeper.of(task, found, outside)
     )
