@@ -19,13 +19,13 @@ from autosf.app.graphs import graph_of
 from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
 from autosf.app.search_sample import final_settings, searched_entities, searched_part
-from autosf.app.training import Job, is_small_step, run_training
+from autosf.app.training import Job, run_training
 from autosf.app.tuning import TuningJob, run_tuning
 from autosf.app.whole_file import write_whole
 from autosf.embedding.checkpoints import load_checkpoint
 from autosf.embedding.model_folder import is_model_folder, load_model
 from autosf.embedding.presets import has_preset
-from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
+from autosf.embedding.settings import TrainingSettings, is_small_step, refuse_odd_dimension
 from autosf.errors import UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.labels import labelled_graph
@@ -386,7 +386,7 @@ def discard_other_checkpoint(job: Job) -> None:
 def threads_for(graph: KnowledgeGraph, settings: TrainingSettings) -> Iterator[None]:
     """As many threads of this process as a training gains from; afterwards as many as before."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1 if is_small_step(graph, settings) else cores())
+    torch.set_num_threads(1 if is_small_step(len(graph.entities), settings) else cores())
     try:
         yield
     finally:

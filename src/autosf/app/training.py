@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from autosf.evaluation.metrics import Metrics
     from autosf.graph.known_answers import KnownAnswers
 
-SMALL_STEP = 1 << 18  # scores in a step; below this, threads wait for each other longer than they work
 CHECKPOINT_SECONDS = 20  # between two checkpoints, so that writing them costs little
 
 
@@ -117,11 +116,6 @@ def device_of(wish: str) -> str:
     if not there[wish]:
         raise UserError(f"device: {wish} is not available here; use cpu, or auto")
     return wish
-
-
-def is_small_step(graph: KnowledgeGraph, settings: TrainingSettings) -> bool:
-    """Whether a training gains nothing from threads."""
-    return len(graph.entities) * settings.batch_size < SMALL_STEP
 
 
 def run_training(job: Job, resume: bool, report: Callable[[State], None], command: str) -> dict[str, Any]:

@@ -121,8 +121,13 @@ SMALL = 1 << 17  # scores of a batch; with more of them, sums take the time
 WIDEST = 16  # structures in a stack; with more it no longer fits in cache
 
 
+def is_small_step(entities: int, settings: TrainingSettings) -> bool:
+    """Whether a step is mostly its calls, so that threads would wait for each other longer than they work."""
+    return entities * settings.batch_size <= SMALL
+
+
 def stack_size(entities: int, settings: TrainingSettings) -> int:
     """How many structures are best trained `side_by_side`; 1 where each is better trained by itself."""
-    fits = entities * settings.batch_size <= SMALL
     plain = settings.regulariser != "dura" and not settings.relation_prediction and not settings.unit_ball
-    return WIDEST if fits and plain and settings.loss == "multiclass" else 1
+    small = is_small_step(entities, settings)
+    return WIDEST if small and plain and settings.loss == "multiclass" else 1

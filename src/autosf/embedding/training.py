@@ -15,7 +15,7 @@ import torch
 
 from autosf.embedding.epochs import changes_in_place, epoch_runner
 from autosf.embedding.model import Model
-from autosf.embedding.settings import SMALL, TrainingSettings, refuse_odd_dimension
+from autosf.embedding.settings import TrainingSettings, is_small_step, refuse_odd_dimension
 from autosf.embedding.state import State
 from autosf.embedding.storage import MEMORY, ROWS, Storage, running_sums, stored
 from autosf.errors import UserError
@@ -69,7 +69,7 @@ def train(
         return Model(structure, *weights, settings.reciprocal)
 
     check = None if validate is None else lambda weights: validate(model_of(weights))
-    with one_thread_for(len(graph.entities) * settings.batch_size <= SMALL):
+    with one_thread_for(is_small_step(len(graph.entities), settings)):
         state, ending = learned(run, state, settings, check, watch, storage)
     return Trained(model_of(best_weights(state)), state, ending)
 

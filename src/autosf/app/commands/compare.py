@@ -60,14 +60,16 @@ def compare(
     from autosf.app.comparing import Comparison, arena_of, compared
     from autosf.app.contestants import contestants_in
     from autosf.app.graphs import graph_of
-    from autosf.app.training import gathered_settings, is_small_step
+    from autosf.app.training import gathered_settings
+    from autosf.embedding.settings import is_small_step
 
     if seeds < 1:
         raise click.UsageError(f"--seeds: expected a number from 1, found {seeds}")
     chosen = contestants_in(texts)
     read = [graph_of(graph) for graph in graphs]
     recipes = [gathered_settings(graph.name, settings, pairs, given) for graph in read]
-    if threads or all(is_small_step(*pair) for pair in zip(read, recipes, strict=True)):
+    small = [is_small_step(len(graph.entities), recipe) for graph, recipe in zip(read, recipes, strict=True)]
+    if threads or all(small):
         torch.set_num_threads(threads or 1)
     with ComparisonBar() as bar:
         arenas = [

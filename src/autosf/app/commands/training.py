@@ -82,8 +82,9 @@ def train(
     from autosf.app.graphs import graph_of
     from autosf.app.run_results import structure_meant
     from autosf.app.tracking import epoch_log, tracked
-    from autosf.app.training import Job, device_of, gathered_settings, is_small_step, run_training
+    from autosf.app.training import Job, device_of, gathered_settings, run_training
     from autosf.embedding.presets import LARGE
+    from autosf.embedding.settings import is_small_step
 
     wanted = structure_meant(structure)
     read = graph_of(graph)
@@ -97,7 +98,7 @@ def train(
             err=True,
         )
     folder = out or default_folder(read.name, structure)
-    if threads or is_small_step(read, chosen):
+    if threads or is_small_step(len(read.entities), chosen):
         torch.set_num_threads(threads or 1)
     job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
     if not resume and not on_disk:  # the announcement takes memory

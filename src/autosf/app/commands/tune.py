@@ -62,8 +62,9 @@ def tune(
     from autosf.algebra.zoo import plain, structure_from
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
-    from autosf.app.training import device_of, gathered_settings, is_small_step, parsed_pair
+    from autosf.app.training import device_of, gathered_settings, parsed_pair
     from autosf.app.tuning import TuningJob, parsed_range, run_tuning
+    from autosf.embedding.settings import is_small_step
     from autosf.runs.ranges import tuning_ranges
 
     chosen_structure, seconds = structure_from(structure), seconds_in(budget) if budget else None
@@ -73,7 +74,7 @@ def tune(
         click.echo(f"autosf: {warning}", err=True)
     start = gathered_settings(read.name, settings, pairs, {}, len(read.entities))
     ranges = tuning_ranges(start, given, [parsed_pair(pair)[0] for pair in pairs])
-    if is_small_step(read, start):
+    if is_small_step(len(read.entities), start):
         torch.set_num_threads(1)
     job = TuningJob(
         graph=read,
