@@ -117,10 +117,11 @@ def transfer_table() -> str:
     rows = []
     runs = [run for run in newest_trainings() if run["settings"]["dimension"] == SEARCHED_DIMENSION]
     for graph in dict.fromkeys(run["graph"] for run in runs):
-        human = max((of(graph, name, SEARCHED_DIMENSION) for name in HUMAN_DESIGNED), key=valid_mean)
+        designed = [of(graph, name, SEARCHED_DIMENSION) for name in HUMAN_DESIGNED]
+        human = max(filter(None, designed), key=valid_mean, default=[])
         for origin, find in FINDS.items():
             found = of(graph, find, SEARCHED_DIMENSION)
-            if found:
+            if found and human:
                 printed = paper("transfer")[origin].get(graph)
                 rows.append([
                     graph,
