@@ -1,7 +1,8 @@
-"""The verdict in known numbers: means, spreads and Student's t over fresh seeds alone."""
+"""The verdict in known numbers: means and spreads over fresh seeds alone, and probabilities that come true."""
 
 from random import Random
 
+import numpy as np
 import pytest
 from scipy.stats import t as students_t
 
@@ -35,17 +36,34 @@ def test_known_numbers():
     assert found.winner.valid_mrr == pytest.approx(0.5)
     assert found.winner.spread == pytest.approx(0.01)
     assert found.winner.values == (0.49, 0.50, 0.51)
-    assert found.beats_runner_up == pytest.approx(students_t.cdf(0.02 / deviation, 6))
-    assert found.beats_human == pytest.approx(students_t.cdf(0.06 / deviation, 6))
+    assert 0.7 < found.beats_runner_up < students_t.cdf(0.02 / deviation, 6), "pulled towards each other"
+    assert found.beats_human > 0.99
 
 
-def test_the_spread_is_pooled_over_finalists_with_different_numbers_of_seeds():
-    """Squares .0002, 0 and 0 over 2 + 1 + 0 degrees of freedom."""
+def test_finalists_with_different_numbers_of_seeds_are_compared():
     found = verdict(finals({FOUND: (0.49, 0.50, 0.51), OTHER: (0.48, 0.48), HUMAN: (0.4,)}), SETTINGS)
-    pooled = 0.0002 / 3
-    expected = students_t.cdf(0.02 / (pooled * (1 / 3 + 1 / 2)) ** 0.5, 3)
-    assert found.beats_runner_up == pytest.approx(expected)
+    assert 0.7 < found.beats_runner_up < found.beats_human < 1
     assert found.human.spread == 0.0
+
+
+@pytest.mark.parametrize("spread", [0.3, 0.6, 1.0])
+def test_what_is_told_comes_true(spread):
+    """The winner is the best of four means, which flatters it; what is said of it must allow for that.
+
+    Two means by themselves, by Student's t, would be told to differ with .96 where it is true of .78.
+    """
+    rng, told, true = np.random.default_rng(0), [], []
+    for _ in range(1_000):
+        values = rng.normal(0, spread, 4)
+        seen = values[:, None] + rng.normal(0, 1, (4, 3))
+        given = dict(zip((FOUND, OTHER, named("quate").structure, HUMAN), seen.tolist(), strict=True))
+        found = verdict(finals(given), SETTINGS)
+        if found.beats_human is not None:
+            told.append(found.beats_human)
+            true.append(values[list(given).index(found.winner.structure)] > values[3])
+    sure = np.array(told) > 0.9
+    assert np.mean(true) > np.mean(told) - 0.06
+    assert np.array(true)[sure].mean() > np.array(told)[sure].mean() - 0.12
 
 
 @pytest.mark.parametrize("values", [(0.4, 0.5, 0.6), (0.5, 0.5, 0.5)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from math import pi, prod, tan
 from statistics import fmean, pstdev, stdev
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 SEEDS_APART = 10_000  # between two searches' seeds, so that no two share a training
 FRESH = 5_000  # from a search's first seed to those of its finals
+
+# How much the true values of finalists may differ, in units of what a seed does: even shares of a half-Cauchy.
+SPREADS = tuple(tan(pi / 2 * (place + 0.5) / 64) for place in range(64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +100,30 @@ def finalist(structure: Structure, values: Sequence[float]) -> Finalist:
 
 
 def chance_better(one: Finalist, other: Finalist, finalists: Sequence[Finalist]) -> float | None:
-    """Probability that one's mean is above the other's: Student's t with the spread pooled over all finalists."""
+    """Probability that one's true value is above the other's.
+
+    The highest of several means is in part the luckiest: values of finalists are taken for draws around a common
+    centre, so that means are pulled towards it, the more the less they differ beside what a seed does. How much
+    values differ is not known: chances are averaged over possible answers, each as likely as it makes the means.
+    """
     freedom = sum(len(f.values) - 1 for f in finalists)
     if not freedom:
         return None
-    pooled = sum(pstdev(f.values) ** 2 * len(f.values) for f in finalists) / freedom
-    deviation = (pooled * (1 / len(one.values) + 1 / len(other.values))) ** 0.5
-    if not deviation:
+    within = sum(pstdev(f.values) ** 2 * len(f.values) for f in finalists)
+    if not within:
         return 1.0 if one.valid_mrr > other.valid_mrr else 0.5
-    return float(stdtr(freedom, (one.valid_mrr - other.valid_mrr) / deviation))
+    freedom += len(finalists) - 1
+    total = chance = 0.0
+    for spread in SPREADS:
+        precisions = [1 / (spread**2 + 1 / len(f.values)) for f in finalists]
+        centre = sum(p * f.valid_mrr for p, f in zip(precisions, finalists, strict=True)) / sum(precisions)
+        between = sum(p * (f.valid_mrr - centre) ** 2 for p, f in zip(precisions, finalists, strict=True))
+        squares = within + between
+        likelihood = (prod(precisions) / sum(precisions)) ** 0.5 * (within / squares) ** (freedom / 2)
+        kept = {f.structure: spread**2 * p for p, f in zip(precisions, finalists, strict=True)}
+        a, b = kept[one.structure], kept[other.structure]  # of the distance to the centre
+        gap = a * (one.valid_mrr - centre) - b * (other.valid_mrr - centre)
+        variance = a / len(one.values) + b / len(other.values) + (a - b) ** 2 / sum(precisions)
+        total += likelihood
+        chance += likelihood * float(stdtr(freedom, gap / (squares / freedom * variance) ** 0.5))
+    return chance / total
