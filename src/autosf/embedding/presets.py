@@ -11,6 +11,15 @@ from autosf.algebra.zoo import plain
 from autosf.embedding.settings import TrainingSettings
 
 LARGE = 250_000  # entities: a step over all of them would take tens of times as long as one over a sample
+FOR_OTHERS = {
+    "learning_rate": 0.3,
+    "decay": 0.98,
+    "entity_weight": 0.02,
+    "relation_weight": 0.02,
+    "dropout": 0.1,
+    "averaging": 0.8,
+    "batch_size": 256,
+}
 FOR_LARGE = {"loss": "sampled-softmax", "negatives": 1024, "validation_candidates": 1000}
 
 
@@ -22,10 +31,10 @@ def presets() -> dict[str, dict[str, Any]]:
 
 
 def preset(graph_name: str, entities: int = 0) -> TrainingSettings:
-    """The settings for a graph: its preset where there is one, elsewhere the defaults for so many entities."""
+    """The settings for a graph: its preset where there is one, elsewhere what suits most of so many entities."""
     found = preset_values(graph_name)
     if found is None:
-        found = FOR_LARGE if entities > LARGE else {}
+        found = FOR_LARGE if entities > LARGE else FOR_OTHERS
     return TrainingSettings().changed(found)
 
 

@@ -20,7 +20,7 @@ CHOICES = {
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    """Settings of Alg. 1. The defaults suit ComplEx and its kin on the usual benchmark graphs."""
+    """Settings of Alg. 1. The defaults are plain ones; `presets` has those that suit a graph, known or not."""
 
     dimension: int = 64
     epochs: int = 50
