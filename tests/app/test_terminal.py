@@ -74,11 +74,19 @@ def on_a_terminal(command: list[str], columns: int, then: int | None = None, **e
             break
         if len(parts) == 1 and b"half" in parts[0]:
             resized(ours, then or columns)
+            forget_what_comes(ours, 1.0)  # a frame that was begun before the resize
             parts.append(b"")
             os.write(ours, b"\n")
     os.close(ours)
     assert process.wait(30) == 0, b"".join(parts).decode()
     return [part.decode() for part in parts]
+
+
+def forget_what_comes(file: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        if select.select([file], [], [], left)[0]:
+            os.read(file, 1 << 16)
 
 
 def longest(text: str) -> int:
