@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BENCH = ("Kinships", "Nations", "UMLS")  # the graphs of AutoSF-Bench
-COLUMNS = 4  # shares of the paper's epochs at which searches are asked for a name
 SHOWN = 5  # of the best structures of a table
 TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -85,9 +84,7 @@ def search_table() -> str:
             some = [run for run in runs if run["strategy"] == strategy and run["seed"] in ends]
             if not some:
                 continue
-            named = [[mrr for _, _, mrr in run["named"]] for run in some if "named" in run]
-            if not named:  # Gen-Approx names nothing: one function, in the epochs of three trainings
-                named = [[run["fresh_mrr"]] * COLUMNS for run in some]
+            named = [[mrr for _, _, mrr in run["named"]] for run in some]
             columns = [f"{mean(column):.4f} ± {pstdev(column):.4f}" for column in zip(*named, strict=True)]
             shares = [reaching(r["curve"], ends[r["seed"]][1]) / ends[r["seed"]][0] for r in some]
             told = f"{median(shares):.0%}" if median(shares) <= 1 else "not reached"

@@ -115,15 +115,14 @@ def chance_better(one: Finalist, other: Finalist, finalists: Sequence[Finalist])
     freedom += len(finalists) - 1
     total = chance = 0.0
     for spread in SPREADS:
-        precisions = [1 / (spread**2 + 1 / len(f.values)) for f in finalists]
-        centre = sum(p * f.valid_mrr for p, f in zip(precisions, finalists, strict=True)) / sum(precisions)
-        between = sum(p * (f.valid_mrr - centre) ** 2 for p, f in zip(precisions, finalists, strict=True))
-        squares = within + between
-        likelihood = (prod(precisions) / sum(precisions)) ** 0.5 * (within / squares) ** (freedom / 2)
-        kept = {f.structure: spread**2 * p for p, f in zip(precisions, finalists, strict=True)}
-        a, b = kept[one.structure], kept[other.structure]  # of the distance to the centre
+        precisions = {f.structure: 1 / (spread**2 + 1 / len(f.values)) for f in finalists}
+        whole = sum(precisions.values())
+        centre = sum(precisions[f.structure] * f.valid_mrr for f in finalists) / whole
+        squares = within + sum(precisions[f.structure] * (f.valid_mrr - centre) ** 2 for f in finalists)
+        likelihood = (prod(precisions.values()) / whole) ** 0.5 * (within / squares) ** (freedom / 2)
+        a, b = (spread**2 * precisions[f.structure] for f in (one, other))  # kept of the way to the centre
         gap = a * (one.valid_mrr - centre) - b * (other.valid_mrr - centre)
-        variance = a / len(one.values) + b / len(other.values) + (a - b) ** 2 / sum(precisions)
+        variance = a / len(one.values) + b / len(other.values) + (a - b) ** 2 / whole
         total += likelihood
         chance += likelihood * float(stdtr(freedom, gap / (squares / freedom * variance) ** 0.5))
     return chance / total
