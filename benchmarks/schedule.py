@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import click
 from threadpoolctl import threadpool_limits
 
+from autosf.algebra.features import invariants
 from autosf.app.searching import SEND_SECONDS
 from autosf.runs.ledger import opened_ledger
 from autosf.runs.run import open_run
@@ -32,7 +33,6 @@ from autosf.search.asynchronous import Arrivals, asynchronous_free, search_async
 from autosf.search.free import free
 from autosf.search.record import Record, Trial, search
 from autosf.search.settings import SearchSettings
-from autosf.search.surrogate import features
 from autosf.search.typical import known_good
 from autosf.search.verdict import verdict
 from benchmarks.measured import Measured
@@ -197,7 +197,7 @@ def outcome_of(
 @cache
 def scales() -> tuple[tuple[float, float], ...]:
     """Mean and spread of each feature over the known good structures."""
-    columns = zip(*(features(structure) for structure in known_good()), strict=True)
+    columns = zip(*(invariants(structure) for structure in known_good()), strict=True)
     return tuple((fmean(column), stdev(column) or 1.0) for column in columns)
 
 
@@ -206,7 +206,7 @@ def true_mrr(structure: Structure, seed: int) -> float:
     """What a structure is worth on a made-up graph: mostly in its features, partly its own."""
     rng = Random(f"graph {seed}")
     standard = [
-        (value - mean) / spread for value, (mean, spread) in zip(features(structure), scales(), strict=True)
+        (value - mean) / spread for value, (mean, spread) in zip(invariants(structure), scales(), strict=True)
     ]
     smooth = fmean(rng.gauss(0, 1) * value for value in standard)
     return 0.3 + 0.04 * tanh(4 * smooth) + 0.01 * Random(f"{seed} {structure}").random()

@@ -66,6 +66,22 @@ def test_a_killed_driver_leaves_no_process_and_changes_no_row(tmp_path, expected
     assert list((folder / "checkpoints").iterdir()) == []
 
 
+def test_only_short_trials_leave_a_state_for_others_to_go_on_from(tmp_path):
+    folder, states = tmp_path / "run", []
+    first, second = (named(name).structure for name in ("complex", "simple"))
+
+    def rounds():
+        yield [Trial(first, 2, 0), Trial(second, 2, 0)]
+        yield [Trial(first, SETTINGS.epochs, 0)]
+        return "both rounds"
+
+    def finished(record):
+        states.append((record.trial.epochs, len(list((folder / "checkpoints").glob("*.safetensors")))))
+
+    served(folder, rounds(), Crew(1), finished=finished)
+    assert states == [(2, 2), (2, 2), (SETTINGS.epochs, 1)]
+
+
 @pytest.mark.slow
 def test_five_kills_of_workers_and_of_the_driver_at_random_moments_change_no_row(tmp_path):
     folder, rng = tmp_path / "run", random.Random(5)

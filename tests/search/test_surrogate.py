@@ -13,6 +13,7 @@ from scipy.stats import spearmanr
 from autosf.algebra.features import invariants
 from autosf.algebra.invariance import canonical
 from autosf.algebra.space import five_f4
+from autosf.search.many_invariants import many_invariants
 from autosf.search.moves import with_random_terms
 from autosf.search.surrogate import Estimate, fit_surrogate
 from strategies import structures, twin_of
@@ -32,6 +33,11 @@ def smooth(structure):
     """A score that lies in a few of the features."""
     values = invariants(structure)
     return 0.3 + 0.02 * values[0] + 0.03 * values[1] - 0.01 * values[10]
+
+
+@given(st.sampled_from([2, 4, 6]).flatmap(lambda parts: st.lists(structures(parts), min_size=1, max_size=5)))
+def test_the_features_of_many_are_those_of_each(some):
+    assert np.allclose(many_invariants(some), [invariants(structure) for structure in some], atol=1e-12)
 
 
 def labels(structures, variance=0.0, score=smooth):

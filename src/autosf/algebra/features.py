@@ -28,7 +28,7 @@ def srf(structure: Structure) -> tuple[int, ...]:
     holds if choosing and merging some of them gives its groups. No assignment is ever tried.
     """
     cells, parts = structure.cells, structure.parts
-    pairs = [attainable(sizes(solved(cells, parts, sign)), parts) for sign in (SYMMETRIC, SKEW_SYMMETRIC)]
+    pairs = [attainable(solved(cells, parts, sign)) for sign in (SYMMETRIC, SKEW_SYMMETRIC)]
     return tuple(bit for case in zip(*pairs, strict=True) for bit in case)
 
 
@@ -56,10 +56,10 @@ def partitions(total: int, largest: int) -> Iterator[Partition]:
 
 
 @lru_cache(maxsize=4096)
-def attainable(free: Partition, parts: int) -> tuple[int, ...]:
-    """For each case, 1 if its groups arise by dropping and merging free variables of these sizes."""
+def attainable(values: tuple[int, ...]) -> tuple[int, ...]:
+    """For each case, 1 if its groups arise by dropping and merging free variables of the values."""
     reached: set[Partition] = {()}
-    for size in free:
+    for size in sizes(values):
         grown = set(reached)
         for groups in reached:
             grown.add(descending(*groups, size))
@@ -68,7 +68,7 @@ def attainable(free: Partition, parts: int) -> tuple[int, ...]:
                 for place, group in enumerate(groups)
             }
         reached = grown
-    return tuple(int(case in reached) for case in cases(parts))
+    return tuple(int(case in reached) for case in cases(len(values)))
 
 
 def descending(*groups: int) -> Partition:
@@ -96,28 +96,36 @@ def invariants(structure: Structure) -> tuple[float, ...]:
     (conjugated by signed permutations, so their traces stay). Traces are exact integers before their roots.
     """
     rows, parts = structure.rows, structure.parts
-    pairs = Counter(pair_kind(rows[i][j], rows[j][i]) for i in range(parts) for j in range(i))
-    diagonal = [abs(rows[i][i]) for i in range(parts) if rows[i][i]]
-    free = [solved(structure.cells, parts, sign) for sign in (SYMMETRIC, SKEW_SYMMETRIC)]
-    use = Counter(abs(cell) for cell in structure.cells if cell)
     columns = tuple(zip(*rows, strict=True))
+    diagonal = [abs(rows[i][i]) for i in range(parts) if rows[i][i]]
+    pairs = Counter(pair_kind(rows[i][j], rows[j][i]) for i in range(parts) for j in range(i))
+    use = Counter(abs(cell) for cell in structure.cells if cell)
+    solutions, f4, related = solved_invariants(structure)
     return (
         float(structure.blocks),
-        *(float(len(set(map(abs, values)) - {0})) for values in free),
-        *(float(sum(map(bool, values))) for values in free),
+        *solutions,
         float(len(diagonal)),
         float(len(set(diagonal))),
         *(float(pairs[kind]) for kind in PAIR_KINDS),
-        float(permanent(rows)),
-        float(transversals(structure)),
+        *f4,
         *sorted((float(use[label]) for label in range(1, parts + 1)), reverse=True),
         *degrees(rows),
         *degrees(columns),
         *moments(gram(rows, rows)),
         *moments(gram(columns, columns)),
         *moments(gram(rows, columns)),
-        *map(float, srf(structure)),
+        *related,
     )
+
+
+@lru_cache(maxsize=1 << 16)
+def solved_invariants(structure: Structure) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """Those that take more than counting: how g(r) can be symmetric and skew, the f^4 inside, the SRFs."""
+    free = [solved(structure.cells, structure.parts, sign) for sign in (SYMMETRIC, SKEW_SYMMETRIC)]
+    dimensions = [float(len(set(map(abs, values)) - {0})) for values in free]
+    parts = [float(sum(map(bool, values))) for values in free]
+    f4 = float(permanent(structure.rows)), float(transversals(structure))
+    return (*dimensions, *parts), f4, tuple(map(float, srf(structure)))
 
 
 PAIR_KINDS = ("symmetric", "opposite", "mixed", "one-sided")
@@ -164,13 +172,14 @@ def degrees(lines: Lines) -> tuple[float, ...]:
 
 def permanent(rows: Lines) -> int:
     """Number of ways to choose one non-zero cell per row in distinct columns."""
-    ways = Counter({0: 1})
+    ways = {0: 1}  # columns taken, as bits -> in how many ways
     for row in rows:
-        grown: Counter[int] = Counter()
+        columns = [1 << column for column, cell in enumerate(row) if cell]
+        grown: dict[int, int] = {}
         for taken, count in ways.items():
-            for column, cell in enumerate(row):
-                if cell and not taken >> column & 1:
-                    grown[taken | 1 << column] += count
+            for column in columns:
+                if not taken & column:
+                    grown[taken | column] = grown.get(taken | column, 0) + count
         ways = grown
     return sum(ways.values())
 
@@ -181,32 +190,29 @@ def gram(ones: Lines, others: Lines) -> Matrix:
     Rows with rows and columns with columns give the head's and the tail's unfolding; rows with columns give
     the sum over k of M_k M_k, where g(r) = sum of r_k M_k: how the structure meets its own transpose.
     """
-    return tuple([tuple([agreement(one, other) for other in others]) for one in ones])
+    return tuple(tuple(agreement(one, other) for other in others) for one in ones)
 
 
-@lru_cache(maxsize=1 << 16)
 def agreement(one: tuple[int, ...], other: tuple[int, ...]) -> int:
     """Places with the same signed label less those with opposite ones."""
-    return sum([(a == b) - (a == -b) for a, b in zip(one, other, strict=True) if a])
+    return sum((a == b) - (a == -b) for a, b in zip(one, other, strict=True) if a)
 
 
 POWERS = (1, 2, 3, 4)
 
 
-@lru_cache(maxsize=1 << 16)  # a few hundred matrices are all that thousands of structures have
 def moments(matrix: Matrix) -> tuple[float, ...]:
     """Signed p-th roots of the traces of the powers 1 to 4: norms of the spectrum, all in units of blocks."""
-    flipped = list(zip(*matrix, strict=True))
-    square = [[sum(map(mul, row, column)) for column in flipped] for row in matrix]
-    traces = (
-        sum(matrix[i][i] for i in range(len(matrix))),
-        sum(square[i][i] for i in range(len(matrix))),
-        sum(sum(map(mul, row, column)) for row, column in zip(square, flipped, strict=True)),
-        sum(
-            sum(map(mul, row, column)) for row, column in zip(square, zip(*square, strict=True), strict=True)
-        ),
-    )
+    power, traces = matrix, []
+    for _ in POWERS:
+        traces.append(sum(power[i][i] for i in range(len(matrix))))
+        power = product(power, matrix)
     return tuple(copysign(abs(trace) ** (1 / p), trace) for p, trace in zip(POWERS, traces, strict=True))
+
+
+def product(one: Matrix, other: Matrix) -> Matrix:
+    columns = tuple(zip(*other, strict=True))
+    return tuple(tuple(sum(map(mul, row, column)) for column in columns) for row in one)
 
 
 ENCODERS: dict[str, Callable[[Structure], tuple[float, ...]]] = {

@@ -266,6 +266,6 @@ def task_of(run: Run, key: Key, service: Service) -> Task:
         graph=run.graph,
         settings=run.plan.settings,
         checkpoint=str(run.checkpoints / checkpoint_name(key)),
-        keep=service.keep,
+        keep=service.keep and key.epochs < run.plan.settings.epochs,  # no trial goes on from a full one
         save_seconds=service.save_seconds,
     )

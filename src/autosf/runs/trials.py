@@ -89,8 +89,9 @@ class Training:
 def run_side_by_side(asked: Asked, seen: SearchGraph) -> Iterator[tuple[int, Record]]:
     """The trials as a stack: those that have come least far go on until they are level with the others."""
     refuse_empty(seen.graph)
-    under_way = [begun(place, task, outside, seen) for place, (task, outside) in enumerate(asked)]
     first, outside = asked[0]
+    began = outside.clock()
+    under_way = [begun(place, task, outside, seen) for place, (task, outside) in enumerate(asked)]
     run = stacked_epoch(
         seen.graph,
         first.settings,
@@ -98,6 +99,8 @@ def run_side_by_side(asked: Asked, seen: SearchGraph) -> Iterator[tuple[int, Rec
         device=torch.device(outside.device),
         clock=outside.clock,
     )
+    for training in under_way:
+        training.seconds = (outside.clock() - began) / len(under_way)
     while True:
         over = [training for training in under_way if is_over(training.state, training.task)]
         for training in over:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from autosf.search.typical import feature_spread, features
+from autosf.search.many_invariants import many_invariants
+from autosf.search.typical import feature_spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,10 +78,7 @@ class Surrogate:
 
 def scaled_features(structures: Sequence[Structure]) -> Array:
     """Features in units of how much they vary among structures that a search meets. [n, features]"""
-    spread = feature_spread()
-    scaled: Array = (
-        np.array([features(structure) for structure in structures]).reshape(-1, len(spread)) / spread
-    )
+    scaled: Array = many_invariants(structures) / feature_spread()
     return scaled
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from autosf.algebra.constraints import satisfies_c2
-from autosf.algebra.features import invariants
 from autosf.algebra.invariance import canonical
 from autosf.algebra.space import five_f4
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import ZOO
+from autosf.search.many_invariants import many_invariants
 from autosf.search.moves import neighbour
 
 if TYPE_CHECKING:
@@ -31,11 +31,6 @@ def known_good() -> tuple[Structure, ...]:
     return tuple(dict.fromkeys(canonical(s, "extended") for s in structures if s.parts == PARTS))
 
 
-@lru_cache(maxsize=65_536)
-def features(structure: Structure) -> tuple[float, ...]:
-    return invariants(structure)
-
-
 @cache
 def feature_spread() -> NDArray[np.float64]:
     """The standard deviation of each feature among structures some moves away from the known good ones.
@@ -48,5 +43,5 @@ def feature_spread() -> NDArray[np.float64]:
         form = canonical(neighbour(population, rng), "extended")
         if satisfies_c2(form, up_to_sign=True):
             population.append(form)
-    spread = np.array([features(structure) for structure in population]).std(0)
+    spread = many_invariants(population).std(0)
     return np.where(spread > 0, spread, 1.0)
