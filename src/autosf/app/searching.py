@@ -384,9 +384,10 @@ def discard_other_checkpoint(job: Job) -> None:
 
 @contextmanager
 def threads_for(graph: KnowledgeGraph, settings: TrainingSettings) -> Iterator[None]:
-    """As many threads of this process as a training gains from; afterwards as many as before."""
+    """All threads this process was given (OMP_NUM_THREADS), one where a training gains nothing from more."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1 if is_small_step(len(graph.entities), settings) else cores())
+    if is_small_step(len(graph.entities), settings):
+        torch.set_num_threads(1)
     try:
         yield
     finally:
