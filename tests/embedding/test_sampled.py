@@ -1,7 +1,7 @@
 """Sampled losses: gradients are autograd's, samplers keep their promises, training with them learns."""
 
 from dataclasses import replace
-from itertools import count
+from itertools import count, product
 from math import log
 
 import numpy as np
@@ -17,6 +17,7 @@ from autosf.embedding.sampled import contrasted_gradients, shared_softmax_gradie
 from autosf.embedding.sampling import Cache, Negatives, bernoulli, tail_chances, uniform
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.training import train
+from autosf.errors import UserError
 from autosf.graph.knowledge_graph import KnowledgeGraph
 
 ANALOGY = named("analogy").structure
@@ -89,7 +90,7 @@ def test_shared_softmax_equals_autograd(embeddings, triples, scale):
     candidates = torch.tensor([0, int(triples[0, 2]), 5, int(triples[0, 2])])
     found = shared_softmax_gradients(ANALOGY, *embeddings, both_sides(triples, 0, CPU), candidates, settings)
     entities, relations = (x.clone().requires_grad_() for x in embeddings)
-    loss, weight = 0.0, log((N - 1) / 4)
+    loss, weight = 0.0, log(N / 4)
     for h, r, t in triples.tolist():
         positive = plain_score(entities, relations, [h], [r], [t])
         tails = [c for c in candidates.tolist() if c != t]
@@ -113,6 +114,57 @@ def test_shared_softmax_over_all_other_entities_is_the_multiclass_loss(embedding
     heads = contract_plainly(ANALOGY, relation=relations[r], tail=entities[t]) @ entities.T
     exact = (functional.cross_entropy(tails, t) + functional.cross_entropy(heads, h)) / 2
     torch.testing.assert_close(found.loss, exact)
+
+
+def test_shared_negatives_estimate_the_sum_over_all_other_entities(embeddings):
+    """Not its logarithm: with so many candidates that it hardly matters."""
+    settings = TrainingSettings(loss="sampled-softmax", regulariser="none")
+    asked = both_sides(np.array([[0, 0, 1]], dtype=np.int32), 0, CPU)
+    drawn = torch.from_numpy(np.random.default_rng(0).integers(0, N, 200_000))
+    found, exact = (
+        shared_softmax_gradients(ANALOGY, *embeddings, asked, candidates, settings).loss
+        for candidates in (drawn, torch.arange(N))
+    )
+    torch.testing.assert_close(found, exact, rtol=0, atol=0.01)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "sampled-softmax"])
+def test_dropout_and_dura_reach_the_queries_of_sampled_losses(loss, embeddings, triples):
+    settings = TrainingSettings(
+        loss=loss, regulariser="dura", entity_weight=0.1, relation_weight=0, dropout=0.5
+    )
+    if loss == "logistic":
+        negatives = Negatives(np.ones(6, dtype=bool), np.random.default_rng(2).integers(0, N, (6, 4)))
+        gradients, (asked, candidates) = contrasted_gradients, one_side(triples, negatives, 0, CPU)
+    else:
+        gradients, asked = shared_softmax_gradients, both_sides(triples, 0, CPU)
+        candidates = torch.arange(5)
+    entities, relations = embeddings
+
+    def found(entities, relations):
+        generator = torch.Generator().manual_seed(3)  # the same entries are dropped each time
+        return gradients(ANALOGY, entities, relations, asked, candidates, settings, generator)
+
+    step, gradient = 1e-6, dense(found(*embeddings).entity_rows, found(*embeddings).entities, N)
+    for row, column in ((0, 0), (int(triples[0, 0]), 3), (int(triples[1, 2]), 6)):
+        moved = torch.zeros_like(entities)
+        moved[row, column] = step
+        slope = (found(entities + moved, relations).loss - found(entities - moved, relations).loss) / (
+            2 * step
+        )
+        torch.testing.assert_close(slope, gradient[row, column], rtol=1e-5, atol=1e-7)
+    plain = gradients(ANALOGY, *embeddings, asked, candidates, replace(settings, regulariser="l2"))
+    assert found(*embeddings).loss != plain.loss
+
+
+def test_settings_that_a_loss_does_not_have_are_refused():
+    with pytest.raises(UserError, match="relation_prediction: works with loss multiclass only, found hinge"):
+        TrainingSettings(loss="hinge", relation_prediction=0.1)
+    with pytest.raises(
+        UserError, match="sampler: works with loss logistic or hinge only, found sampled-softmax"
+    ):
+        TrainingSettings(loss="sampled-softmax", sampler="cache")
+    assert TrainingSettings(relation_prediction=0.1).changed({"loss": "hinge"}).relation_prediction == 0
 
 
 @pytest.mark.parametrize("optimiser", ["adagrad", "sgd"])
@@ -170,8 +222,10 @@ def test_the_cache_comes_to_hold_high_scoring_entities(graph):
     assert (drawn.candidates >= 18).mean() > 0.95
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge", "sampled-softmax"])
-@pytest.mark.parametrize("sampler", ["uniform", "bernoulli", "cache"])
+@pytest.mark.parametrize(
+    ("loss", "sampler"),
+    [*product(["logistic", "hinge"], ["uniform", "bernoulli", "cache"]), ("sampled-softmax", "uniform")],
+)
 @pytest.mark.parametrize("reciprocal", [False, True])
 def test_training_with_negatives_learns_and_repeats_itself(graph, loss, sampler, reciprocal):
     settings = TrainingSettings(

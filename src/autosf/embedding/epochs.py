@@ -134,6 +134,9 @@ def sampled_epoch(
 
     def learn(entities: Optimiser, relations: Optimiser, rate: float, rng: np.random.Generator) -> float:
         total, count = torch.zeros((), device=device), 0
+        generator = torch.Generator(device) if settings.dropout else None
+        if generator is not None:
+            generator.manual_seed(int(rng.integers(2**62)))
         for triples in shuffled(graph.train, settings.batch_size, rng):
             if drawer is None:
                 drawn = rng.integers(0, len(entities.matrix), settings.negatives)
@@ -142,7 +145,7 @@ def sampled_epoch(
                 found = drawer(triples, entities.matrix, relations.matrix, rng)
                 asked, candidates = one_side(triples, found, reciprocal, device)
             step: RowGradients = gradients(
-                structure, entities.matrix, relations.matrix, asked, candidates, settings
+                structure, entities.matrix, relations.matrix, asked, candidates, settings, generator
             )
             entities.step_rows(step.entity_rows, step.entities, rate)
             relations.step_rows(step.relation_rows, step.relations, rate)

@@ -16,7 +16,7 @@ from torch.nn import functional
 from autosf.embedding.kernels import in_columns
 from autosf.embedding.multiclass import LARGEST, LOG2_E, SMALLEST
 from autosf.embedding.regularisers import penalised
-from autosf.embedding.steps import answer_back, ask
+from autosf.embedding.steps import answer_back, ask, dropped
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,10 +53,11 @@ def contrasted_gradients(
     asked: Asked,
     candidates: Tensor,
     settings: TrainingSettings,
+    generator: torch.Generator | None = None,
 ) -> RowGradients:
     """Logistic or hinge loss of each query's answer against its own candidates [n, m]."""
     e, r = entities[asked.entities], relations[asked.relations]
-    queries = ask(structure, e, r, asked.tail_queries)
+    queries, kept = kept_queries(ask(structure, e, r, asked.tail_queries), settings, generator)
     true, false = entities[asked.answers], entities[candidates]  # [n, d], [n, m, d]
     positive = (queries * true).sum(-1)
     negative = torch.bmm(false, queries[:, :, None])[:, :, 0]
@@ -65,7 +66,7 @@ def contrasted_gradients(
     by_false = by_negative[:, :, None] * queries[:, None, :]
     return gathered(
         structure,
-        (e, r, by_query, loss),
+        (e, r, queries, kept, by_query, loss),
         asked,
         settings,
         torch.cat([asked.answers, candidates.reshape(-1)]),
@@ -98,26 +99,28 @@ def shared_softmax_gradients(
     asked: Asked,
     candidates: Tensor,
     settings: TrainingSettings,
+    generator: torch.Generator | None = None,
 ) -> RowGradients:
     """Softmax of each answer against candidates [m] that all queries share, weighted up to all entities.
 
-    A candidate stands for (N - 1) / m entities, so that the loss estimates the multi-class one; candidates
-    that happen to be the answer are left out of that query's sum. The powers are touched as in `multiclass`,
-    four times in all: half the time of log-sum-exp and softmax (`make bench ONLY=growth` measures it whole).
+    A candidate, drawn from all N entities, stands for N / m of them, so that the sum over candidates that are not
+    the answer is on average that over all others, as in the multi-class loss. The powers are touched as in
+    `multiclass`, four times in all: half the time of log-sum-exp and softmax (`make bench ONLY=growth` measures
+    it whole).
     """
     e, r = in_columns(entities, asked.entities), in_columns(relations, asked.relations)
-    queries = ask(structure, e, r, asked.tail_queries).contiguous()
+    queries, kept = kept_queries(ask(structure, e, r, asked.tail_queries).contiguous(), settings, generator)
     true, false = entities.index_select(0, asked.answers), entities.index_select(0, candidates)
     positive = (queries * true).sum(-1)
     powers, sums, shift = powers_of(queries, false, same_pairs(candidates, asked.answers))
-    weight = log(max(1.0, (len(entities) - 1) / len(candidates)))
+    weight = log(len(entities) / len(candidates))
     total = torch.logaddexp(sums.log_().add_(shift + weight), positive)
     share = shift.sub_(total).add_(weight).exp_()[:, None]  # of a query's softmax, in its powers
     by_positive = (positive - total).exp_().sub_(1)[:, None]
     by_query = (false.T @ powers).T * share + by_positive * true
     return gathered(
         structure,
-        (e, r, by_query, (total - positive).sum()),
+        (e, r, queries, kept, by_query, (total - positive).sum()),
         asked,
         settings,
         torch.cat([asked.answers, candidates]),
@@ -155,16 +158,29 @@ def same_pairs(candidates: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
     return places[rows], columns
 
 
+def kept_queries(
+    queries: Tensor, settings: TrainingSettings, generator: torch.Generator | None
+) -> tuple[Tensor, Tensor | None]:
+    """The queries after dropout, and what it has multiplied them by."""
+    kept = None if generator is None else dropped(queries, settings.dropout, generator)
+    return (queries, None) if kept is None else (queries * kept, kept)
+
+
 def gathered(
     structure: Structure,
-    found: tuple[Tensor, Tensor, Tensor, Tensor],
+    found: tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor, Tensor],
     asked: Asked,
     settings: TrainingSettings,
     rows: Tensor,
     by_row: Tensor,
 ) -> RowGradients:
     """The chain rule through the queries, penalties, and all rows side by side, as means per query."""
-    e, r, by_query, loss = found
+    e, r, queries, kept, by_query, loss = found
+    if settings.regulariser == "dura":
+        loss = loss + settings.entity_weight * (queries**2).sum()
+        by_query = by_query + 2 * settings.entity_weight * queries
+    if kept is not None:
+        by_query = by_query * kept
     by_source, by_relation = answer_back(structure, e, r, by_query, asked.tail_queries)
     ones = torch.ones(len(e), device=e.device, dtype=e.dtype)
     loss = loss + penalised(e, by_source, ones, settings.regulariser, settings.entity_weight)

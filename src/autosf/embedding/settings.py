@@ -58,6 +58,12 @@ class TrainingSettings:
                 raise UserError(f"setting {name}: expected {shown}, found {value}")
         if self.validation_candidates == 1:
             raise UserError("setting validation_candidates: expected 0 or a number from 2, found 1")
+        if self.relation_prediction and self.loss != "multiclass":
+            raise UserError(
+                f"setting relation_prediction: works with loss multiclass only, found {self.loss}"
+            )
+        if self.sampler != "uniform" and self.loss not in ("logistic", "hinge"):
+            raise UserError(f"setting sampler: works with loss logistic or hinge only, found {self.loss}")
 
     def changed(self, values: Mapping[str, Any]) -> TrainingSettings:
         """These settings with some values replaced; unknown names and wrong types are the user's mistakes."""
@@ -67,6 +73,8 @@ class TrainingSettings:
             if name not in kinds:
                 raise UserError(f"unknown setting {quoted(name)}{did_you_mean(name, kinds)}")
             converted[name] = converted_value(name, value, kinds[name])
+        if converted.get("loss", self.loss) != "multiclass":
+            converted.setdefault("relation_prediction", 0.0)  # a preset's is of the multi-class loss
         return replace(self, **converted)
 
     def as_dict(self) -> dict[str, Any]:
