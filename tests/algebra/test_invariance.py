@@ -1,6 +1,7 @@
 """The canonical form is the same for every image, and different for inequivalent structures."""
 
 from itertools import product
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,7 @@ from autosf.algebra.invariance import (
 from autosf.algebra.labelling import best_order
 from autosf.algebra.structure import Structure, from_cells, split
 from autosf.algebra.zoo import ZOO, named
+from autosf.errors import UserError
 from strategies import structures, twin_of
 
 GROUPS: list[Group] = ["paper", "extended"]
@@ -158,3 +160,10 @@ class TestTwins:
 
     def test_a_stranger_has_none(self):
         assert twins(Structure(((1, 0, 0, 0), (0, 2, 0, 0), (0, 3, 3, 0), (0, 0, 0, 4)))) == []
+
+
+def test_a_large_structure_that_only_signs_tell_apart_is_refused_in_time():
+    rng = Random(0)
+    alike = from_cells([rng.choice((1, -1)) for _ in range(144)])
+    with pytest.raises(UserError, match="12 parts so alike"):
+        canonical(alike, "extended")

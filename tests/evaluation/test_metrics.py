@@ -1,5 +1,7 @@
 """Metrics of hand-made ranks, their groups, and the interval of the mean reciprocal rank."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,8 @@ from hypothesis import strategies as st
 
 from autosf.errors import UserError
 from autosf.evaluation.metrics import (
+    by_category,
+    by_pattern,
     by_side,
     grouped,
     is_unseen,
@@ -119,3 +123,9 @@ def test_the_interval_is_the_normal_one_for_many_triples_and_repeats_by_seed():
     found = mrr_interval(ranks, np.random.default_rng(2), samples=2000)
     assert found.high - found.low == pytest.approx(2 * half, rel=0.1)
     assert found == mrr_interval(ranks, np.random.default_rng(2), samples=2000)
+
+
+def test_triples_that_stand_twice_count_once_in_patterns_and_categories(graph):
+    twice = replace(graph, train=np.concatenate([graph.train, graph.train[:1], graph.train[:1]]))
+    for group in (by_pattern, by_category):
+        assert group(twice).of_relation.tolist() == group(graph).of_relation.tolist()

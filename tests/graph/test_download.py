@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import shutil
 import tarfile
 import threading
 import zipfile
@@ -330,7 +331,11 @@ def test_a_good_copy_is_not_downloaded_again_and_a_damaged_one_is_replaced(serve
     assert len(server.requests) == asked
     (tmp_path / "Tiny" / "test.txt").write_bytes(b"")
     assert faults(graph, tmp_path / "Tiny")
-    assert_complete(got(graph, tmp_path / "Tiny"))
+    got(graph, tmp_path / "Tiny")
+    previous = tmp_path / "Tiny.previous"
+    assert (previous / "test.txt").read_bytes() == b"", "it may have been somebody's own"
+    shutil.rmtree(previous)
+    assert_complete(tmp_path / "Tiny")
 
 
 def test_a_folder_that_cannot_be_made_is_the_users_to_mend(server: Server, tmp_path: Path):

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from autosf.errors import UserError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 Cells = tuple[int, ...]
 Colours = tuple[int, ...]
+MOST_ORDERS = 10_000  # some seconds; only parts that nothing but signs tells apart have more
 
 
 def best_order(cells: Cells, parts: int, signed: Callable[[Cells], Cells]) -> Cells:
@@ -32,6 +35,7 @@ class Labelling:
         self.best_order: Sequence[int] = ()
         self.best_path: tuple[int, ...] = ()
         self.symmetries: list[dict[int, int]] = []
+        self.orders = 0
 
     def explore(self, path: tuple[int, ...], colours: Colours) -> int:
         """Visit all orders that single out `path` first; returns the depth to fall back to."""
@@ -52,6 +56,11 @@ class Labelling:
 
     def finish(self, path: tuple[int, ...], colours: Colours) -> int:
         """A full order: keep it if it is better; if it repeats the best, note the symmetry and fall back."""
+        self.orders += 1
+        if self.orders > MOST_ORDERS:
+            raise UserError(
+                f"a structure of {self.parts} parts so alike that no form of it can be found in time"
+            )
         order = sorted(range(self.parts), key=colours.__getitem__)
         image = self.signed(tuple([self.cells[i * self.parts + j] for i in order for j in order]))
         if image == self.best:

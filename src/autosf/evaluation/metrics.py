@@ -9,6 +9,7 @@ import numpy as np
 
 from autosf.algebra.notebook import facts
 from autosf.errors import UserError, did_you_mean, quoted
+from autosf.graph.keys import distinct
 from autosf.graph.overlaps import relation_overlaps
 from autosf.graph.patterns import (
     CATEGORIES,
@@ -123,13 +124,15 @@ def each_relation(graph: KnowledgeGraph) -> RelationGroups:
 def by_pattern(graph: KnowledgeGraph) -> RelationGroups:
     """Relations by their pattern in train: symmetric, anti-symmetric, inverse, general (Sec. V-A)."""
     size = {"entities": len(graph.entities), "relations": len(graph.relations)}
-    patterns = relation_patterns(relation_counts(graph.train, **size), relation_overlaps(graph.train, **size))
+    train = distinct(graph.train, **size)
+    patterns = relation_patterns(relation_counts(train, **size), relation_overlaps(train, **size))
     return RelationGroups(PATTERNS, patterns.pattern)
 
 
 def by_category(graph: KnowledgeGraph) -> RelationGroups:
     """Relations by their category in train: 1-1, 1-N, N-1, N-N."""
-    counts = relation_counts(graph.train, entities=len(graph.entities), relations=len(graph.relations))
+    size = {"entities": len(graph.entities), "relations": len(graph.relations)}
+    counts = relation_counts(distinct(graph.train, **size), **size)
     places = [CATEGORIES.index(category) for category in relation_categories(counts)]
     return RelationGroups(CATEGORIES, np.array(places, dtype=np.int64))
 

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
@@ -115,15 +116,12 @@ def _place(mirror: Mirror, downloads: dict[str, Path], beside: Path) -> None:
 
 
 def _rename(beside: Path, folder: Path) -> None:
-    """Put `beside` in the place of `folder`; an older, faulty one is moved away first and deleted."""
+    """Put `beside` in the place of `folder`; what was there, faulty or somebody's own, stays as NAME.previous."""
     beside.chmod(0o755)
     if folder.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        folder.rename(old / "old")
-        beside.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        beside.rename(folder)
+        names = (f"{folder.name}.previous{number or ''}" for number in count())
+        folder.rename(next(path for path in map(folder.with_name, names) if not path.exists()))
+    beside.rename(folder)
 
 
 def faults(graph: KnownGraph, folder: Path) -> str:
