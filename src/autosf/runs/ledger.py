@@ -197,7 +197,7 @@ def record_of(row: tuple[Any, ...]) -> Record:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def held(path: Path, what: str = "search") -> Iterator[None]:
     """Be the only driver: the lock is the process's own, so that it ends with it, however it ends."""
     with path.open("a+b", buffering=0) as file:
         try:
@@ -206,7 +206,7 @@ def held(path: Path) -> Iterator[None]:
             file.seek(0)
             holder = file.read(20).decode(errors="replace") or "unknown"
             raise UserError(
-                f"{shown(path.parent)}: a search is running here already, as process {holder};"
+                f"{shown(path.parent)}: a {what} is running here already, as process {holder};"
                 " let it end, or stop it first"
             ) from None
         file.truncate(0)

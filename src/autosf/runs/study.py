@@ -13,6 +13,7 @@ from optuna.trial import TrialState
 from sqlalchemy.exc import DatabaseError
 
 from autosf.errors import UserError, quoted
+from autosf.runs.ledger import held
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,18 +21,31 @@ if TYPE_CHECKING:
 
     from optuna.trial import FrozenTrial
 
-NAME = "tuning"
+NAME, LOCK = "tuning", "tuning.lock"
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
 @contextmanager
 def open_study(file: Path | None, identity: Mapping[str, Any]) -> Iterator[optuna.Study]:
-    """The study of the file, or a new one; one of another identity is refused.
+    """The study of the file, or a new one; one of another identity, or that another process has open, is refused.
 
     Trials that a dead process left unfinished are marked as failed.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # else it tells every step on stderr
-    storage = InMemoryStorage() if file is None else opened(file)
+    if file is None:
+        with in_storage(InMemoryStorage(), file, identity) as study:
+            yield study
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with held(file.with_name(LOCK), "tuning"), in_storage(opened(file), file, identity) as study:
+        yield study
+
+
+@contextmanager
+def in_storage(
+    storage: RDBStorage | InMemoryStorage, file: Path | None, identity: Mapping[str, Any]
+) -> Iterator[optuna.Study]:
+    """The storage's study, made where there is none."""
     try:
         study = optuna.create_study(
             storage=storage, study_name=NAME, direction="maximize", load_if_exists=True
@@ -50,7 +64,6 @@ def open_study(file: Path | None, identity: Mapping[str, Any]) -> Iterator[optun
 
 def opened(file: Path) -> RDBStorage:
     """The file's storage, made where there is none."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     try:
         return RDBStorage(f"sqlite:///{file}", engine_kwargs={"creator": lambda: connected(file)})
     except DatabaseError as error:

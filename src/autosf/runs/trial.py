@@ -144,9 +144,8 @@ def record_of(trial: Trial, state: State, failure: str, seconds: float) -> Recor
 
 
 def is_over(state: State, task: Task) -> bool:
-    """Whether the trial has nothing left to train: `train` itself would go one epoch too far to find out."""
-    patience = task.settings.patience
-    return state.epochs >= task.trial.epochs or bool(patience and state.stale() >= patience)
+    """Whether the trial has nothing left to train."""
+    return state.is_over(task.trial.epochs, task.settings.patience)
 
 
 def can_serve(state: State, task: Task) -> bool:

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autosf.errors import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from autosf.runs.task import Task
 
@@ -32,6 +32,7 @@ class WorkerProcess:
         """
         command = [
             sys.executable,
+            "-P",  # the current folder is the user's: nothing in it is a module of ours
             "-m",
             "autosf.runs.worker",
             str(graph_folder),
@@ -41,12 +42,22 @@ class WorkerProcess:
         self.slot, self.log = slot, log
         self.tasks: dict[int, Task] = {}
         self.ready, self.silent = False, 0.0
+        self.computed: float | None = None  # CPU seconds when last asked
         with log.open("ab") as file:
             self._log_start = file.tell()
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file, start_new_session=True
             )
         self._unread = b""
+
+    def cpu_seconds(self) -> float | None:
+        """What it has computed so far, where the system tells."""
+        try:
+            text = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8")
+        except OSError:
+            return None
+        fields = text.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def fileno(self) -> int:
         """The pipe its messages come through."""

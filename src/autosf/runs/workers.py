@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.2
 STARTS = 5  # workers in a row that end before they are ready: the fault is not theirs
 SLOW_EPOCHS = 20  # a silence as long as this many of the slowest epochs seen is a hang
+BUSY = 0.05  # of the time spent computing: a worker that is not stuck, on a crowded machine
 FIRST_EPOCH = 10  # times as patient with imports and before any epoch was seen: who knows how long they take
 
 
@@ -241,9 +242,19 @@ class Workers:
         passed, self._last_poll = min(now - self._last_poll, 5 * POLL_SECONDS), now
         for worker in list(self._staff.values()):
             worker.silent = 0.0 if worker.slot in heard else worker.silent + passed
-            if worker.silent > self._longest_silence(worker):
+            if worker.silent > self._longest_silence(worker) and not self._is_at_its_first_epoch(worker):
                 self._dismiss(worker, 0.0)
                 self._lose(worker, f"was silent for {worker.silent:.0f} s and was ended")
+
+    def _is_at_its_first_epoch(self, worker: WorkerProcess) -> bool:
+        """Whether it computes, and nobody knows yet how long an epoch takes: it has as long again."""
+        before, worker.computed = worker.computed, worker.cpu_seconds()
+        if self._slowest is not None or not worker.ready or worker.computed is None:
+            return False
+        if worker.computed - (before or 0.0) < BUSY * worker.silent:
+            return False
+        worker.silent = 0.0
+        return True
 
     def _longest_silence(self, worker: WorkerProcess) -> float:
         """How long the worker may say nothing: an idle one for ever, one that starts for long."""
