@@ -146,7 +146,7 @@ def test_train_takes_the_best_structure_of_a_run(searched, tmp_path, capfd, monk
         (["--dimension", "10"], "expected a multiple of the structure's 4 parts, found 10"),
         (["--final-dimension", "30"], "expected a multiple of the structure's 4 parts, found 30"),
         (["--epochs", "0"], "search setting epochs: expected a number from 1, found 0"),
-        (["--seed", "-1"], "search setting seed: expected a number from 0, found -1"),
+        (["--seed", "-1"], "-1 is not in the range x>=0"),
         (["--threads", "0"], "--threads: expected a number from 1, found 0"),
         (["--trials", "0"], "--trials"),
         (["--tune-share", "1.5"], "--tune-share: expected a number between 0 and 1, found 1.5"),
@@ -316,3 +316,36 @@ def test_a_running_search_shows_on_the_leaderboard(graph, tmp_path, capfd):
         process.kill()
         process.communicate()
     assert answered(capfd, "leaderboard", folder)[1]["state"] == "stopped"
+
+
+def test_resume_trains_the_winner_where_the_model_is_of_another(graph, tmp_path, capfd):
+    """As after a kill while the winner of a larger budget was being trained."""
+    run = small_run(graph, tmp_path / "run")
+    served(run, workers=1)
+    code, result, _ = answered(capfd, "resume", run.folder)
+    assert code == 0
+    other = next(name for name in ("complex", "simple") if name not in result["best"]["names"])
+    code, _, _ = answered(capfd, "train", graph, *SMALL, "--structure", other, "--out", run.model)
+    assert code == 0
+    code, again, _ = answered(capfd, "resume", run.folder)
+    assert (code, again["best"]) == (0, result["best"])
+    assert load_model(run.model).model.structure == from_rows(result["best"]["structure"])
+
+
+def test_a_search_from_memory_that_ended_in_its_tuning_says_that_its_graph_is_gone(
+    graph, tmp_path, capfd, monkeypatch
+):
+    keep_request(tuning_folder(tmp_path / "run"), Request("", SETTINGS, tuning_share=0.2), 1.0)
+    monkeypatch.chdir(graph)
+    code, _, err = answered(capfd, "resume", tmp_path / "run")
+    assert (code, "the graph of this search was in memory and is gone" in err) == (2, True)
+    with pytest.raises(UserError, match="was in memory and is gone"):
+        autosf.resume(tmp_path / "run")
+
+
+def test_workers_import_nothing_from_the_current_folder(graph, tmp_path, monkeypatch):
+    (tmp_path / "queue.py").write_text("raise SystemExit('not mine')")
+    monkeypatch.chdir(tmp_path)
+    run = small_run(graph, tmp_path / "run")
+    served(run, workers=1)
+    assert len(outcome_of(run).records) == 3

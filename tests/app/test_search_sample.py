@@ -6,10 +6,12 @@ import pytest
 
 import autosf
 from autosf.app.cli import run
+from autosf.app.report.content import content_of
 from autosf.app.search_sample import final_settings, searched_part, told_sample
 from autosf.embedding.presets import LARGE
 from autosf.embedding.settings import TrainingSettings
 from autosf.graph.synthetic_large import LargeGraph, write_large_graph
+from autosf.runs.run import open_run
 
 SMALL = ["--strategy", "paper", "--trials", "2", "--epochs", "2", "--dimension", "8", "--workers", "1"]
 
@@ -77,3 +79,17 @@ def test_the_exact_loss_gives_way_on_a_large_graph():
     assert final_settings(exact, LARGE + 1).learning_rate == 0.3
     hinge = TrainingSettings(loss="hinge")
     assert final_settings(hinge, LARGE + 1) == hinge
+
+
+@pytest.mark.slow
+def test_a_report_compares_on_the_whole_graph(graph, tmp_path, capfd):
+    out = tmp_path / "run"
+    assert answered(capfd, "search", graph, "--sample", 150, "--out", out, *SMALL)[0] == 0
+    code, result, _ = answered(capfd, "report", out, "--human", "--test")
+    assert code == 0
+    assert result["missing"] == [line for line in result["missing"] if "is gone" not in line]
+    told = content_of(open_run(out), test=True)
+    assert len(told.comparison.models) == 2
+    model = autosf.load(out)
+    assert told.comparison.models[0].mrr == pytest.approx(model.facts["metrics"]["valid"]["mrr"])
+    assert len(autosf.load(out / "human").trained.entities) == 400

@@ -8,9 +8,13 @@ import time
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file
 
+import autosf
 from autosf.app.cli import run
+from autosf.errors import UserError
+from autosf.evaluation.metrics import summarise
 
 
 @pytest.fixture
@@ -174,3 +178,81 @@ def test_a_checkpoint_of_other_settings_is_refused(graph, tmp_path, capfd, monke
     code, _, err = trained(capfd, graph, "--epochs", 2, "--dimension", 8, "--out", tmp_path / "m", "--resume")
     assert code == 2
     assert "damaged" in err
+
+
+def test_a_folder_that_cannot_take_the_model_is_refused_before_anything_is_trained(
+    graph, tmp_path, capfd, monkeypatch
+):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    for out in (tmp_path / "mine", "."):
+        monkeypatch.chdir(tmp_path / "mine")
+        code, _, err = trained(capfd, graph, "--epochs", 200, "--out", out)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "holds other files and no model folder" in err
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_checkpoints_go_beside_a_model_folder_whose_own_folder_is_new(graph, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("autosf.app.training.CHECKPOINT_SECONDS", -1.0)
+    out = tmp_path / "new" / "folder" / "m"
+    code, _, err = trained(capfd, graph, "--epochs", 2, "--dimension", 8, "--out", out)
+    assert (code, "cannot be written" in err) == (0, False)
+    assert [path.name for path in out.parent.iterdir()] == ["m"]
+
+
+def test_training_goes_on_without_a_checkpoint_that_cannot_be_written(graph, tmp_path, capfd, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("autosf.app.training.CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr("autosf.app.training.save_checkpoint", full)
+    code, _, err = trained(capfd, graph, "--epochs", 2, "--dimension", 8, "--out", tmp_path / "m")
+    assert code == 0
+    assert "cannot be written, a kill would lose this training" in err
+
+
+@pytest.mark.parametrize("option", [["--seed", -1], ["--threads", 0]])
+def test_numbers_that_cannot_be_are_refused(graph, tmp_path, capfd, option):
+    code, _, err = trained(capfd, graph, "--out", tmp_path / "m", *option)
+    assert (code, err.count("\n")) == (2, 1)
+    assert option[0] in err
+
+
+def test_the_threads_that_are_asked_for_are_used_on_a_small_graph_too(graph, tmp_path, capfd, monkeypatch):
+    seen, before = [], torch.get_num_threads()
+    monkeypatch.setattr(
+        "autosf.app.training.summarise",
+        lambda ranks: seen.append(torch.get_num_threads()) or summarise(ranks),
+    )
+    try:
+        for given in ([], ["--threads", 2]):
+            trained(capfd, graph, "--epochs", 1, "--dimension", 8, "--out", tmp_path / "m", *given)
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen[: len(seen) // 2]) == {1}
+    assert set(seen[len(seen) // 2 :]) == {2}
+
+
+def test_ctrl_c_in_python_stops_the_program(graph, monkeypatch):
+    def interrupted(_model):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("autosf.app.training.summarise", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        autosf.train(graph, epochs=2, dimension=8, validate_every=1)
+
+
+def test_seeds_below_zero_and_weights_that_are_no_numbers_are_told_in_python(graph):
+    with pytest.raises(UserError, match="seed: expected a number from 0, found -1"):
+        autosf.train(graph, seed=-1)
+    with pytest.raises(UserError, match=r"diverged in .*epoch"):
+        autosf.train(
+            graph,
+            epochs=9,
+            dimension=8,
+            learning_rate=1e30,
+            loss="sampled-softmax",
+            validate_every=0,
+            optimiser="sgd",
+        )

@@ -14,6 +14,7 @@ from autosf.app.duration import seconds_in, time_in_words
 from autosf.errors import UserError
 from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
+from autosf.runs.ledger import held
 
 SMALL = ["--set", "epochs=4", "--set", "dimension=8", "--set", "validate_every=2"]
 
@@ -139,3 +140,11 @@ def test_a_tuning_that_was_ended_resumes_to_the_same_settings(graph, tmp_path, e
     assert code == 0
     assert (result["settings"], result["trials"]) == (whole["settings"], 12)
     assert result["best"]["valid_mrr"] == whole["best"]["valid_mrr"]
+
+
+def test_two_tunings_of_one_folder_do_not_meet(graph, tmp_path, capfd):
+    (tmp_path / "run").mkdir()
+    with held(tmp_path / "run" / "tuning.lock"):
+        code, _, err = answered(capfd, "tune", graph, "--trials", 1, *SMALL, "--out", tmp_path / "run")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "a tuning is running here already" in err

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from autosf.algebra.zoo import named
+from autosf.embedding.checkpoints import every_tensor
 from autosf.embedding.kernels import contract_plainly
 from autosf.embedding.multiclass import Workspace
 from autosf.embedding.presets import LARGE, preset
@@ -16,7 +17,7 @@ from autosf.embedding.queries import batch_of, batches, training_queries
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.state import State
 from autosf.embedding.steps import multiclass_gradients
-from autosf.embedding.training import start, train
+from autosf.embedding.training import moved, start, train
 from autosf.errors import UserError
 from autosf.graph.knowledge_graph import KnowledgeGraph
 
@@ -266,3 +267,22 @@ def test_relation_prediction_adds_the_softmax_over_relations(graph):
     torch.testing.assert_close(found.loss, loss.detach())
     torch.testing.assert_close(found.entities, entities.grad)
     torch.testing.assert_close(found.relations, relations.grad)
+
+
+def test_a_state_that_had_stopped_early_is_not_trained_further(graph):
+    """However well another epoch would have done."""
+    settings = replace(SMALL, epochs=9, validate_every=1, patience=2)
+    mrrs = iter([0.5, 0.4, 0.3, 0.9])
+    first = train(graph, COMPLEX, settings, seed=0, clock=clock(), validate=lambda _: next(mrrs))
+    again = train(
+        graph, COMPLEX, settings, seed=0, clock=clock(), validate=lambda _: next(mrrs), state=first.state
+    )
+    assert (first.ending, again.ending) == ("no better", "no better")
+    assert first.state.epochs == again.state.epochs == 3
+
+
+def test_all_of_a_state_moves_to_the_device(graph):
+    settings = replace(SMALL, epochs=2, validate_every=1, averaging=0.5)
+    state = train(graph, COMPLEX, settings, seed=0, clock=clock(), validate=lambda _: 0.5).state
+    there = moved(state, torch.device("meta"))
+    assert {tensor.device.type for tensor in every_tensor(there).values()} == {"meta"}

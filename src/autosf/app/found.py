@@ -30,6 +30,7 @@ from autosf.app.searching import (
     named_again,
     pending_request,
     refuse_unsearchable,
+    requested_graph,
     served,
 )
 from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
@@ -184,12 +185,12 @@ def resume(
     """Go on with the search in a run folder, however it was ended, to what it would have come to."""
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     folder, place = Path(run), device_of(device)
+    seconds = seconds_in(budget) if isinstance(budget, str) else budget
     request = None if is_run(folder) else pending_request(folder)
     if request:
-        graph = graph_of(request.source)
-        return finished(begun(graph, request, folder), graph, workers, None, place, site)
+        graph = requested_graph(folder, request)
+        return finished(begun(graph, request, folder), graph, workers, seconds, place, site)
     opened = open_run(folder)
-    seconds = seconds_in(budget) if isinstance(budget, str) else budget
     return finished(opened, graph_again(opened), workers, seconds, place, site)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.invariance import canonical
 from autosf.algebra.notebook import beside, facts, grid
+from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import ZOO, structure_from
 from autosf.app.drawing import formula
 from autosf.embedding.model_folder import is_model_folder
@@ -175,7 +176,9 @@ def standing_as_json(standing: Standing) -> dict[str, Any]:
 
 
 def zoo_names(structure: Structure) -> tuple[str, ...]:
-    """The zoo's names of the structure's class; none for most."""
+    """The zoo's names of the structure's class; none for most, and for none of another size than the zoo's."""
+    if structure.parts != PARTS:
+        return ()
     return zoo_forms().get(canonical(structure, "extended"), ())
 
 

@@ -6,12 +6,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import torch
 
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
@@ -19,13 +16,13 @@ from autosf.app.graphs import graph_of
 from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
 from autosf.app.search_sample import final_settings, searched_entities, searched_part
-from autosf.app.training import Job, run_training
+from autosf.app.training import Job, run_training, threads_for
 from autosf.app.tuning import TuningJob, run_tuning
 from autosf.app.whole_file import write_whole
 from autosf.embedding.checkpoints import load_checkpoint
 from autosf.embedding.model_folder import is_model_folder, load_model
 from autosf.embedding.presets import has_preset
-from autosf.embedding.settings import TrainingSettings, is_small_step, refuse_odd_dimension
+from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
 from autosf.errors import UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.labels import labelled_graph
@@ -41,10 +38,11 @@ from autosf.search.settings import SearchSettings
 from autosf.search.strategies import asynchronous_strategy, strategy_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from autosf.algebra.structure import Structure
     from autosf.app.run_results import Outcome
+    from autosf.embedding.model import Model
     from autosf.embedding.state import State
     from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.runs.cluster import Site
@@ -253,6 +251,16 @@ def pending_request(folder: Path) -> Request | None:
     return Request(**{**kept, "settings": TrainingSettings(**kept["settings"])}) if kept else None
 
 
+def requested_graph(folder: Path, request: Request) -> KnowledgeGraph:
+    """The graph of a search that was ended in its tuning."""
+    if not request.source:
+        raise UserError(
+            f"{shown(folder)}: the graph of this search was in memory and is gone;"
+            " call autosf.search once more, with another folder"
+        )
+    return graph_of(request.source)
+
+
 def refuse_tuning(folder: Path) -> None:
     """Raise if there is no run yet because its settings are still being tuned."""
     if not is_run(folder) and pending(folder):
@@ -339,8 +347,7 @@ def model_job(
     run: Run, graph: KnowledgeGraph, structure: Structure, out: Path, device: str, facts: Mapping[str, Any]
 ) -> Job:
     """The training of a structure as a run trains its winner."""
-    wanted = run.plan.search["final_dimension"] or run.plan.settings.dimension
-    settings = replace(run.plan.settings, dimension=wanted)
+    settings = replace(run.plan.settings, dimension=final_dimension(run))
     if run.plan.search.get("sample"):
         settings = final_settings(settings, len(graph.entities))
     return Job(
@@ -359,18 +366,29 @@ def model_job(
 def train_in_run(run: Run, job: Job, report: Callable[[State], None]) -> None:
     """Train and save a model of the run, unless it is there already."""
     with held(run.lock), threads_for(job.graph, job.settings), LiveFile(run) as live:
-        if not is_model_of(job.out, job):
+        kept = kept_model(run, job.out, job.structure)
+        if kept is None or len(kept.entities) != len(job.graph.entities):  # else of the sample alone
             discard_other_checkpoint(job)
             heard = live.winner(job.structure, job.settings.epochs, job.seed)
             run_training(job, True, both(heard, report), run.plan.command)
 
 
-def is_model_of(folder: Path, job: Job) -> bool:
-    """Whether the folder holds what the job would make."""
+def final_dimension(run: Run) -> int:
+    """Of the winner's model."""
+    return int(run.plan.search["final_dimension"] or run.plan.settings.dimension)
+
+
+def kept_model(run: Run, folder: Path, structure: Structure) -> Model | None:
+    """The model of a structure as the run trains its winner, if the folder holds it."""
     if not is_model_folder(folder):
-        return False
+        return None
     model = load_model(folder).model
-    return model.structure == job.structure and model.dimension == job.settings.dimension
+    return model if (model.structure, model.dimension) == (structure, final_dimension(run)) else None
+
+
+def has_model_of_winner(run: Run, outcome: Outcome) -> bool:
+    """Whether the run's model is that of its winner, and not of what led before the search went on."""
+    return outcome.best is not None and kept_model(run, run.model, outcome.best.structure) is not None
 
 
 def discard_other_checkpoint(job: Job) -> None:
@@ -380,15 +398,3 @@ def discard_other_checkpoint(job: Job) -> None:
             load_checkpoint(job.checkpoint, job.who)
         except UserError:
             job.checkpoint.unlink()
-
-
-@contextmanager
-def threads_for(graph: KnowledgeGraph, settings: TrainingSettings) -> Iterator[None]:
-    """All threads this process was given (OMP_NUM_THREADS), one where a training gains nothing from more."""
-    before = torch.get_num_threads()
-    if is_small_step(len(graph.entities), settings):
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import platform
 import time
 import tomllib
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError
 
 from autosf import __version__
 from autosf.app.graphs import graph_of
 from autosf.app.tracking import epoch_log, tracked
 from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint
 from autosf.embedding.epochs import changes_in_place
-from autosf.embedding.model_folder import save_model
+from autosf.embedding.model_folder import refuse_other_files, save_model
 from autosf.embedding.presets import preset
+from autosf.embedding.settings import TrainingSettings, is_small_step
 from autosf.embedding.storage import Storage
 from autosf.embedding.trained_model import TrainedModel
 from autosf.embedding.training import Trained, train
@@ -29,12 +32,11 @@ from autosf.graph.known_answers import known_answers
 from autosf.runs.shared_graph import without_test
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from autosf.algebra.structure import Structure
     from autosf.app.predicting import AskableModel
     from autosf.embedding.model import Model
-    from autosf.embedding.settings import TrainingSettings
     from autosf.embedding.state import State
     from autosf.evaluation.metrics import Metrics
     from autosf.graph.known_answers import KnownAnswers
@@ -59,11 +61,16 @@ class Job:
 
     @property
     def checkpoint(self) -> Path:
-        return self.out.with_name(self.out.name + ".checkpoint")
+        return self.beside(".checkpoint")
 
     @property
     def storage(self) -> Storage:
-        return Storage(self.out.with_name(self.out.name + ".scratch") if self.on_disk else None)
+        return Storage(self.beside(".scratch") if self.on_disk else None)
+
+    def beside(self, ending: str) -> Path:
+        """A path next to the model folder, whose own may be as short as a dot."""
+        folder = self.out if self.out.name else self.out.resolve()
+        return folder.with_name(folder.name + ending)
 
     @property
     def who(self) -> dict[str, Any]:
@@ -118,15 +125,44 @@ def device_of(wish: str) -> str:
     return wish
 
 
-def run_training(job: Job, resume: bool, report: Callable[[State], None], command: str) -> dict[str, Any]:
-    """Train, save the model folder and tell the result; an interrupted one leaves its checkpoint."""
+@contextmanager
+def threads_for(graph: KnowledgeGraph, settings: TrainingSettings) -> Iterator[None]:
+    """All threads this process was given (OMP_NUM_THREADS), one where a training gains nothing from more."""
+    before = torch.get_num_threads()
+    if is_small_step(len(graph.entities), settings):
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def run_training(
+    job: Job,
+    resume: bool,
+    report: Callable[[State], None],
+    command: str,
+    note: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Train, save the model folder and tell the result; an interrupted one leaves its checkpoint.
+
+    A checkpoint that cannot be written is told to `note`: training goes on without it.
+    """
     started = time.perf_counter()
+    refuse_other_files(job.out)
     state = starting_state(job, resume)
+    make_room(job)
     pace = Pace(CHECKPOINT_SECONDS, time.monotonic)
+
+    def save(state: State) -> None:
+        try:
+            save_checkpoint(job.checkpoint, state, job.who, flush=True)
+        except (OSError, SafetensorError) as error:
+            note(f"{quoted(job.checkpoint)}: cannot be written, a kill would lose this training ({error})")
 
     def watch(state: State) -> None:
         if pace.is_due():
-            pace.write(lambda: save_checkpoint(job.checkpoint, state, job.who, flush=True))
+            pace.write(lambda: save(state))
         report(state)
 
     graph = without_test(job.graph) if job.blind else job.graph
@@ -135,7 +171,7 @@ def run_training(job: Job, resume: bool, report: Callable[[State], None], comman
         trained, result = trained_result(job, known, state, watch)
         if trained.ending == "interrupted":
             if not changes_in_place(job.settings):  # else it is half an epoch on: the last checkpoint counts
-                save_checkpoint(job.checkpoint, trained.state, job.who, flush=True)
+                save(trained.state)
             raise KeyboardInterrupt
         save_model(job.out, labelled(job, trained, result, command))
     finally:
@@ -144,10 +180,20 @@ def run_training(job: Job, resume: bool, report: Callable[[State], None], comman
     return {**result, "seconds": time.perf_counter() - started, "model": str(job.out)}
 
 
+def make_room(job: Job) -> None:
+    """The folder that the model's will be in, if it is not there."""
+    try:
+        job.checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{quoted(job.out)}: cannot be written ({error.strerror or error})") from None
+
+
 def trained_result(
     job: Job, known: KnownAnswers, state: State | None, watch: Callable[[State], None]
 ) -> tuple[Trained, dict[str, Any]]:
     """The trained model and what there is to tell of it."""
+    if job.seed < 0:
+        raise UserError(f"seed: expected a number from 0, found {job.seed}")
     valid_triples, candidates = job.graph.valid, job.settings.validation_candidates
     ranked = ranker(valid_triples, known, candidates)
 
@@ -166,8 +212,10 @@ def trained_result(
         state=state,
         storage=job.storage,
     )
-    if trained.ending == "diverged" and not trained.state.curve:
-        raise UserError("training diverged in its first epoch: the loss is not finite; lower learning_rate")
+    unusable = changes_in_place(job.settings) and trained.state.best is None  # half an epoch has spoilt them
+    if trained.ending == "diverged" and (unusable or not trained.state.curve):
+        epoch = "its first epoch" if not trained.state.curve else f"epoch {trained.state.epochs + 1}"
+        raise UserError(f"training diverged in {epoch}: the loss is not finite; lower learning_rate")
     finished = trained.ending != "interrupted" and len(valid_triples)
     valid = measured(trained.model) if finished else None
     return trained, {
@@ -238,6 +286,8 @@ def train_model(
     wanted = preset(read.name, len(read.entities)).changed(settings)
     job = Job(read, chosen, wanted, seed, device_of(device), Path())
     described = {"graph": read.name, "structure": chosen, "seed": seed, **wanted.as_dict()}
-    with tracked(track, read.name, described) as tracker:
+    with tracked(track, read.name, described) as tracker, threads_for(read, wanted):
         trained, result = trained_result(job, known_answers(read), None, epoch_log(tracker))
+    if trained.ending == "interrupted":
+        raise KeyboardInterrupt
     return AskableModel(labelled(job, trained, result, ""))

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 SELDOM = 20  # times as long as writing a checkpoint took passes before the next
 
-FREE = ("epochs", "patience", "score_megabytes")  # settings that may change when training goes on
-
 EXTRA = ("average_entities", "average_relations", "best_entities", "best_relations")
+
+FREE = ("epochs", "patience", "score_megabytes")  # settings that may change when training goes on
 
 
 def identity(digest: str, structure: str, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:

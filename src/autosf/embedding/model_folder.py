@@ -22,7 +22,14 @@ from safetensors.torch import save_file
 
 from autosf.algebra.structure import from_rows
 from autosf.embedding.model import Model
-from autosf.embedding.sealed_folder import OWN_KEYS, Kind, is_sealed, open_sealed, save_sealed
+from autosf.embedding.sealed_folder import (
+    OWN_KEYS,
+    Kind,
+    is_sealed,
+    open_sealed,
+    refuse_to_replace,
+    save_sealed,
+)
 from autosf.embedding.storage import is_finite
 from autosf.embedding.trained_model import TrainedModel
 from autosf.errors import UserError, quoted
@@ -89,6 +96,11 @@ def load_model(folder: Path | str, *, device: str | torch.device = "cpu") -> Tra
         return trained
     graph = _graph(folder / TRIPLES, record["triples"], trained)
     return TrainedModel(model, entities, relations, facts, graph)
+
+
+def refuse_other_files(folder: Path) -> None:
+    """Raise if a model cannot be saved there, as something else is: known before a training, not after it."""
+    refuse_to_replace(folder.resolve(), KIND)
 
 
 def is_model_folder(path: Path | str) -> bool:

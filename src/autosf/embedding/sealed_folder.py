@@ -44,7 +44,7 @@ def save_sealed(
     """Write a whole folder, replacing one of the same kind: `write` fills it and names its files."""
     assert not set(record) & set(OWN_KEYS)
     folder = folder.resolve()  # a link keeps pointing at the place
-    _refuse_to_replace(folder, kind)
+    refuse_to_replace(folder, kind)
     try:
         with _swapped_in(folder) as beside:
             names = write(beside)
@@ -141,7 +141,7 @@ def _refuse_changed(path: Path, expected: Mapping[str, Any] | None) -> None:
         )
 
 
-def _refuse_to_replace(folder: Path, kind: Kind) -> None:
+def refuse_to_replace(folder: Path, kind: Kind) -> None:
     """Raise if something is there that is neither empty nor of the same kind."""
     if not folder.exists() or is_sealed(folder, kind):
         return

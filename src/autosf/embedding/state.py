@@ -56,3 +56,7 @@ class State:
         return sum(
             e.valid_mrr is not None and best is not None and e.number > best.number for e in self.curve
         )
+
+    def is_over(self, epochs: int, patience: int) -> bool:
+        """Whether there is nothing left to train: all epochs are done, or validation has not risen for long."""
+        return self.epochs >= epochs or bool(patience and self.stale() >= patience)

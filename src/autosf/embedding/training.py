@@ -6,7 +6,6 @@ there is to save, and going on from it leads to the same weights as never having
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,13 @@ import torch
 
 from autosf.embedding.epochs import changes_in_place, epoch_runner
 from autosf.embedding.model import Model
-from autosf.embedding.settings import TrainingSettings, is_small_step, refuse_odd_dimension
+from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
 from autosf.embedding.state import State
 from autosf.embedding.storage import MEMORY, ROWS, Storage, running_sums, stored
 from autosf.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from torch import Tensor
 
@@ -69,20 +68,8 @@ def train(
         return Model(structure, *weights, settings.reciprocal)
 
     check = None if validate is None else lambda weights: validate(model_of(weights))
-    with one_thread_for(is_small_step(len(graph.entities), settings)):
-        state, ending = learned(run, state, settings, check, watch, storage)
+    state, ending = learned(run, state, settings, check, watch, storage)
     return Trained(model_of(best_weights(state)), state, ending)
-
-
-@contextmanager
-def one_thread_for(small_steps: bool) -> Iterator[None]:
-    """Threads that share a small step wait for each other longer than they work; on a busy machine, for ever."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1 if small_steps else threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def refuse_empty(graph: KnowledgeGraph) -> None:
@@ -101,17 +88,15 @@ def learned(
 ) -> tuple[State, str]:
     """The state after as many epochs as it takes, and why they ended, whatever kind of model is trained."""
     try:
-        while state.epochs < settings.epochs:
+        while not state.is_over(settings.epochs, settings.patience):
             after = run(state)
             if not np.isfinite(after.curve[-1].loss):
                 return state, "diverged"
             state = validated(averaged(after, settings, storage), settings, validate, storage)
             watch(state)
-            if settings.patience and state.stale() >= settings.patience:
-                return state, "no better"
     except KeyboardInterrupt:
         return state, "interrupted"
-    return state, "all epochs"
+    return state, "all epochs" if state.epochs >= settings.epochs else "no better"
 
 
 def refuse_unstorable(settings: TrainingSettings, device: str, storage: Storage) -> None:
@@ -221,4 +206,6 @@ def moved(state: State, device: torch.device) -> State:
         relation_sums={name: value.to(device) for name, value in state.relation_sums.items()},
         average_entities=there(state.average_entities),
         average_relations=there(state.average_relations),
+        best_entities=there(state.best_entities),
+        best_relations=there(state.best_relations),
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     help="Names of the zoo, rows, RUNs, MODELs, pykeen:NAME, rules, published:NAME.",
 )  # fmt: skip
 @click.option("--seeds", default=1, show_default=True, help="Trainings of each, with means and spread.")
-@click.option("--seed", default=0, show_default=True, help="The first of the seeds.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first of the seeds.")
 @click.option("--dimension", type=int, help="Reals of an entity, for all.")
 @click.option("--epochs", type=int, help="How often to go through the graph, at most.")
 @click.option("--batch-size", type=int, help="Queries in a step.")
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     help="With valid the test triples are not read at all.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder that keeps what is finished.")
-@click.option("--threads", type=int, help="Threads of the CPU to use. [default: all, 1 for a small graph]")
+@click.option(
+    "--threads", type=click.IntRange(1), help="Threads of the CPU to use. [default: all, 1 for a small graph]"
+)
 @json_option
 def compare(
     graphs: tuple[str, ...],
@@ -67,7 +69,7 @@ def compare(
         raise click.UsageError(f"--seeds: expected a number from 1, found {seeds}")
     chosen = contestants_in(texts)
     read = [graph_of(graph) for graph in graphs]
-    recipes = [gathered_settings(graph.name, settings, pairs, given) for graph in read]
+    recipes = [gathered_settings(graph.name, settings, pairs, given, len(graph.entities)) for graph in read]
     small = [is_small_step(len(graph.entities), recipe) for graph, recipe in zip(read, recipes, strict=True)]
     if threads or all(small):
         torch.set_num_threads(threads or 1)

@@ -82,7 +82,9 @@ def stats_record(found: Statistics, graph: KnowledgeGraph) -> dict[str, Any]:
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder for the splits.")
 @click.option("--valid", default=0.1, show_default=True, help="Share below 1, or number of triples.")
 @click.option("--test", default=0.1, show_default=True, help="Share below 1, or number of triples.")
-@click.option("--seed", default=0, show_default=True, help="Another seed, another split.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, another split."
+)
 @click.option(
     "--remove-leakage",
     is_flag=True,
@@ -260,7 +262,9 @@ class DownloadBars:
 )
 @click.option("--valid", default=1000, show_default=True, help="How many of them are valid triples.")
 @click.option("--test", default=1000, show_default=True, help="How many of them are test triples.")
-@click.option("--seed", default=0, show_default=True, help="Another seed, another graph.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, another graph."
+)
 @click.option("--form", default="tsv", show_default=True, help="tsv, tsv.gz or parquet.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder.")
 @json_option

@@ -114,7 +114,9 @@ def ranked_triples(asked: AskableModel, split: str) -> tuple[KnowledgeGraph, Any
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder with valid_neg and test_neg; else that of the graph, else false triples are made.",
 )
-@click.option("--seed", default=0, show_default=True, help="For false triples that are made.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="For false triples that are made."
+)
 @graph_option
 @json_option
 def classify(model: str, negatives: Path | None, seed: int, source: str | None, as_json: bool) -> None:

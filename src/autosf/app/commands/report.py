@@ -62,15 +62,16 @@ def meet_opponent(run: Run, human: bool | None, device: str) -> None:
     """Train the best human-designed structure if that is wanted, and if there is a winner to compare with."""
     from autosf.app.commands.training import EpochBar
     from autosf.app.duration import span_in_words
-    from autosf.app.report.opponent import CHEAP, kept_model, opponent_of, train_opponent
+    from autosf.app.report.opponent import CHEAP, opponent_of, train_opponent
     from autosf.app.run_results import outcome_of
+    from autosf.app.searching import has_model_of_winner, kept_model
 
     outcome = outcome_of(run)
     if human is False or outcome.state != "ended" or outcome.best is None:
         return
     opponent = opponent_of(run, outcome)
     is_cheap = opponent.seconds is not None and opponent.seconds <= CHEAP
-    if not (human or is_cheap) or kept_model(run, run.model, outcome.best.structure) is None:
+    if not (human or is_cheap) or not has_model_of_winner(run, outcome):
         return
     if kept_model(run, opponent.folder, opponent.structure) is None:
         cost = "" if opponent.seconds is None else f", about {span_in_words(opponent.seconds)}"

@@ -70,7 +70,9 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--threads", type=int, help="Of each worker; they decide the last bits. [default: 1; large graph: all]"
 )
-@click.option("--seed", default=0, show_default=True, help="Another seed, another search.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, another search."
+)
 @click.option("--settings", type=click.Path(path_type=Path), help="Settings: TOML, or a tuning's folder.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any setting; may be repeated.")
 @click.option("--dimension", type=int, help="Width of an embedding.")
@@ -204,9 +206,14 @@ def resume(
     """
     from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
-    from autosf.app.graphs import graph_of
     from autosf.app.run_results import is_run, outcome_of, result_of
-    from autosf.app.searching import graph_again, is_done, pending_request
+    from autosf.app.searching import (
+        graph_again,
+        has_model_of_winner,
+        is_done,
+        pending_request,
+        requested_graph,
+    )
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.runs.run import open_run
@@ -216,13 +223,13 @@ def resume(
     with telling_how_to_go_on(run):
         request = None if is_run(run) else pending_request(run)
         if request:
-            graph = graph_of(request.source)
+            graph = requested_graph(run, request)
             opened = begun_in_sight(graph, request, run)
         else:
             opened = open_run(run)
             outcome = outcome_of(opened)
             result = result_of(opened, outcome)
-            if result["model"] and is_done(outcome, seconds):
+            if is_done(outcome, seconds) and has_model_of_winner(opened, outcome):
                 return answer(result, as_json, lambda: result_for_people(result))
             graph = graph_again(opened, say)
         what = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}

@@ -41,7 +41,13 @@ track_option = click.option(
     "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any other setting; may be repeated."
 )
 @click.option("--settings", type=click.Path(path_type=Path), help="Settings: TOML, or a tuning's folder.")
-@click.option("--seed", default=0, show_default=True, help="Another seed, another start and order.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default="0",
+    help="Another seed, another start and order.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Model folder. [default: GRAPH-STRUCTURE]")
 @click.option(
     "--device",
@@ -50,7 +56,9 @@ track_option = click.option(
     show_default=True,
     help="Where.",
 )
-@click.option("--threads", type=int, help="Threads of the CPU to use. [default: all, 1 for a small graph]")
+@click.option(
+    "--threads", type=click.IntRange(1), help="Threads of the CPU to use. [default: all, 1 for a small graph]"
+)
 @click.option(
     "--on-disk", is_flag=True, help="Keep embeddings in files beside the model: for graphs beyond memory."
 )
@@ -106,7 +114,7 @@ def train(
     described = {"graph": read.name, "structure": wanted, "seed": seed, **chosen.as_dict()}
     with tracked(track, folder.name, described, say) as tracker, EpochBar(chosen.epochs) as bar:
         report = epoch_log(tracker, bar.report)
-        result = run_training(job, resume, report, "autosf " + shlex.join(sys.argv[1:]))
+        result = run_training(job, resume, report, "autosf " + shlex.join(sys.argv[1:]), say)
         tracker.numbers(
             result["epochs"], {f"valid/{name}": value for name, value in (result["valid"] or {}).items()}
         )

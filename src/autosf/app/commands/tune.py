@@ -35,7 +35,9 @@ TRIALS = 30  # where neither a number nor a budget is given
 @click.option(
     "--range", "wanted", multiple=True, metavar="NAME=LOW:HIGH", help="Or NAME=a,b,c: to tune; repeatable."
 )
-@click.option("--seed", default=0, show_default=True, help="Another seed, other trials.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, other trials."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: GRAPH-tuned]")
 @click.option("--resume", is_flag=True, help="Go on with the tuning in the run folder.")
 @json_option

@@ -9,7 +9,7 @@ from autosf import __version__
 from autosf.algebra.invariance import canonical
 from autosf.app.duration import span_in_words
 from autosf.app.report.comparison import Comparison, Ground, compared, ranking_seconds
-from autosf.app.report.opponent import kept_model, opponent_of
+from autosf.app.report.opponent import opponent_of
 from autosf.app.report.portrait import Portrait, human_designed, portrait, spoken
 from autosf.app.report.search_story import (
     LearningCurve,
@@ -22,15 +22,16 @@ from autosf.app.report.search_story import (
     time_spent,
 )
 from autosf.app.run_results import outcome_of, result_of, search_settings
+from autosf.app.search_sample import final_settings
 from autosf.app.search_tables import measured, standard_error, title_of
-from autosf.app.searching import graph_again
+from autosf.app.searching import graph_again, has_model_of_winner, kept_model
 from autosf.errors import UserError, quoted
 from autosf.graph.known_answers import known_answers
 from autosf.graph.statistics import RelationDetail, findings, statistics
 from autosf.graph.text_lines import shown
 from autosf.runs.labels import labelled_graph
 from autosf.runs.run import facts_of
-from autosf.runs.shared_graph import shared
+from autosf.runs.shared_graph import shared, without_test
 from autosf.search.verdict import is_human_designed
 
 if TYPE_CHECKING:
@@ -160,16 +161,33 @@ def comparisons(
     model = kept_model(run, run.model, best.structure) if best else None
     if best is None or model is None:
         return None, None, None
+    ground = common_ground(run, graph, len(model.entities))
+    if ground is None:
+        return None, None, None
     opponent = opponent_of(run, outcome)
     other = kept_model(run, opponent.folder, opponent.structure)
     titles = ["the winner", opponent.title]
-    models = dict(zip(titles, [model, other], strict=True)) if other else {titles[0]: model}
-    ground = Ground(graph, shared(run.graph_folder).known, "valid", run.plan.settings.validation_candidates)
-    valid, seconds = compared(models, ground), ranking_seconds(model, ground, run.plan.threads)
+    alike = other is not None and len(other.entities) == len(model.entities)
+    models = dict(zip(titles, [model, other], strict=True)) if other and alike else {titles[0]: model}
+    valid = compared(models, ground)
+    sampled = run.plan.search.get("sample")  # then a trial's ranking was another
+    seconds = None if sampled else ranking_seconds(model, ground, run.plan.threads)
     if not test:
         return valid, None, seconds
     tested = compared(models, Ground(graph, known_answers(graph), "test"), given_negatives(run, graph))
     return valid, tested, seconds
+
+
+def common_ground(run: Run, graph: KnowledgeGraph, entities: int) -> Ground | None:
+    """Where a model of so many entities is validated: the run's graph, or all that its sample is of."""
+    if not run.plan.search.get("sample"):
+        known = shared(run.graph_folder).known
+        return Ground(graph, known, "valid", run.plan.settings.validation_candidates)
+    whole = graph_again(run)
+    if entities != len(whole.entities):
+        return None
+    known = known_answers(whole if run.plan.hide_test else without_test(whole))
+    return Ground(whole, known, "valid", final_settings(run.plan.settings, entities).validation_candidates)
 
 
 def given_negatives(run: Run, graph: KnowledgeGraph) -> Negatives | None:
@@ -262,7 +280,9 @@ def missing(
     if outcome.best is None:
         return tuple(lines)
     opponent = opponent_of(run, outcome)
-    if comparison is None:
+    if comparison is None and has_model_of_winner(run, outcome):
+        lines.append("The graph that the winner was trained on is gone: there are no results by relation.")
+    elif comparison is None:
         lines.append("The winner's model is not trained yet: results by relation and pattern follow with it.")
     elif len(comparison.models) == 1:
         cost = "" if opponent.seconds is None else f", about {span_in_words(opponent.seconds)} of training"

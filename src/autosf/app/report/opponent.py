@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from autosf.algebra.invariance import canonical
 from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, named
 from autosf.app.report.portrait import title_of
-from autosf.app.searching import graph_again, model_job, train_in_run
-from autosf.embedding.model_folder import is_model_folder, load_model
+from autosf.app.searching import final_dimension, graph_again, model_job, train_in_run
 from autosf.runs.history import added_epochs
 from autosf.runs.labels import labelled_graph
 from autosf.search.verdict import is_human_designed
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from autosf.algebra.structure import Structure
     from autosf.app.run_results import Outcome
-    from autosf.embedding.model import Model
     from autosf.embedding.state import State
     from autosf.runs.run import Run
     from autosf.search.record import Record
@@ -73,7 +71,16 @@ def training_seconds(run: Run, records: Sequence[Record]) -> float | None:
     if not spent:
         return None
     width = final_dimension(run) / run.plan.settings.dimension
-    return median(spent) * run.plan.settings.epochs * width
+    return median(spent) * run.plan.settings.epochs * width * times_the_sample(run)
+
+
+def times_the_sample(run: Run) -> float:
+    """How many times as many scores an epoch on all of the graph has as one on what was searched."""
+    sample = run.plan.search.get("sample")
+    if not sample:
+        return 1.0
+    whole = sample["whole"]
+    return float(whole["train"] * whole["entities"] / (sample["train"] * sample["entities"]))
 
 
 def train_opponent(
@@ -81,19 +88,9 @@ def train_opponent(
 ) -> None:
     """Train it in the run's folder, where the next report finds it."""
     facts = {"opponent": "the best human-designed structure of the search"}
-    hidden = run.plan.hide_test  # only then does its training need what the run does not hold
-    graph = graph_again(run, say) if hidden else labelled_graph(run.graph_folder, run.labels)
+    outside = run.plan.hide_test or run.plan.search.get(
+        "sample"
+    )  # its training needs what the run does not hold
+    graph = graph_again(run, say) if outside else labelled_graph(run.graph_folder, run.labels)
     job = model_job(run, graph, opponent.structure, opponent.folder, device, facts)
     train_in_run(run, job, report)
-
-
-def kept_model(run: Run, folder: Path, structure: Structure) -> Model | None:
-    """The model of a structure as the run trains its winner, if the folder holds it."""
-    if not is_model_folder(folder):
-        return None
-    model = load_model(folder).model
-    return model if (model.structure, model.dimension) == (structure, final_dimension(run)) else None
-
-
-def final_dimension(run: Run) -> int:
-    return int(run.plan.search["final_dimension"] or run.plan.settings.dimension)
