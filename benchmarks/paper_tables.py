@@ -86,6 +86,30 @@ def links_table() -> str:
     return table(head, rows)
 
 
+def large_searches_table() -> str:
+    """Searches on the paper's own graphs: what they looked at, what it took, and what they named."""
+    rows = []
+    for line in records("large_searches"):
+        winner, sample = line["winner"], line["sample"]
+        new = line["best_new"]
+        rows.append([
+            line["graph"],
+            f"{sample['entities']:,} of {sample['whole']['entities']:,} entities" if sample else "all",
+            f"{line['structures']} ({line['new']} new)",
+            str(line["epochs"]),
+            f"{line['cpu_seconds'] / 60:.0f}",
+            HUMAN_DESIGNED.get(winner["structure"], winner["structure"]),
+            f"{winner['valid_mrr']:.4f} ± {winner['spread']:.4f}",
+            f"{new['valid_mrr']:.4f} ({new['seeds']})",
+            f"{line['test_mrr']:.4f}",
+        ])  # fmt: skip
+    head = (
+        "graph | searched on | structures | epochs | core minutes | named | its finals"
+        " | best new one (seeds) | test MRR of the named, d = 64"
+    )
+    return table(head, rows)
+
+
 def summary_table() -> str:
     """The README's: on each graph the best of each kind by validation, its test MRR."""
     runs = [run for run in newest_trainings() if run["settings"]["dimension"] == SEARCHED_DIMENSION]

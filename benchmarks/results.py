@@ -12,6 +12,7 @@ from autosf.algebra.zoo import ZOO
 from benchmarks.paper_tables import (
     classification_table,
     curves_table,
+    large_searches_table,
     links_table,
     running_table,
     statistics_table,
@@ -202,6 +203,7 @@ TABLES = {
     "growth": growth_table,
     "statistics": statistics_table,
     "links": links_table,
+    "large": large_searches_table,
     "transfer": transfer_table,
     "classification": classification_table,
     "running": running_table,
