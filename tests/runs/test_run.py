@@ -15,7 +15,7 @@ from autosf.graph.known_answers import known_answers
 from autosf.graph.synthetic import patterned_graph
 from autosf.runs.labels import labelled_graph
 from autosf.runs.leaderboard import leaderboard
-from autosf.runs.run import Plan, create_run, open_run, promise, refuse_other_graph, refuse_other_plan
+from autosf.runs.run import Plan, create_run, open_run, promise, refuse_other_graph
 from autosf.runs.shared_graph import shared, without_test
 from autosf.runs.task import key_of, settings_digest
 from autosf.search.record import Record, Trial
@@ -34,7 +34,6 @@ def test_a_run_opens_as_it_was_created(tmp_path, graph):
     assert open_run(tmp_path / "run") == run
     assert replace(run.plan, command="") == PLAN
     refuse_other_graph(run, graph)
-    refuse_other_plan(run, PLAN)
 
 
 def test_a_used_folder_is_refused_and_an_empty_one_taken(tmp_path, graph):
@@ -46,14 +45,10 @@ def test_a_used_folder_is_refused_and_an_empty_one_taken(tmp_path, graph):
         create_run(tmp_path, graph, PLAN)
 
 
-def test_another_graph_or_plan_is_refused_with_what_differs(tmp_path, graph):
+def test_another_graph_is_refused(tmp_path, graph):
     run = create_run(tmp_path / "run", graph, PLAN)
     with pytest.raises(UserError, match="another graph"):
         refuse_other_graph(run, patterned_graph(symmetric=1, general=2, valid=0.1, test=0.1, seed=1))
-    with pytest.raises(UserError, match=r"learning_rate 0\.1, now it is 0\.2"):
-        refuse_other_plan(run, replace(PLAN, settings=replace(PLAN.settings, learning_rate=0.2)))
-    with pytest.raises(UserError, match="search trials 5, now it is 6"):
-        refuse_other_plan(run, replace(PLAN, search={"strategy": "random", "trials": 6}))
 
 
 def test_edited_settings_are_refused(tmp_path, graph):

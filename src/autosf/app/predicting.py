@@ -268,13 +268,7 @@ class AskableModel:
         """Whether each triple is in the graph; all null without a graph."""
         if self.graph is None:
             return pl.Series([None] * len(ids), dtype=pl.Boolean)
-        answers = self.known_answers().tails
-        starts, ends = answers.slices(entities=ids[:, 0], relations=ids[:, 1])
-        places = _lower_bounds(answers.answers, starts, ends, ids[:, 2])
-        inside = places < ends
-        found = np.zeros(len(ids), dtype=bool)
-        found[inside] = answers.answers[places[inside]] == ids[inside, 2]
-        return pl.Series(found)
+        return pl.Series(self.known_answers().hold(ids))
 
 
 BEST: dict[str, Callable[..., Best]] = {"head": best_heads, "relation": best_relations, "tail": best_tails}
@@ -317,21 +311,6 @@ def filled(absent: str, ids: list[NDArray[np.int32]], answers: Best) -> NDArray[
     columns = [first, second]
     columns.insert(ROLES.index(absent), answers.candidate.astype(np.int32))
     return np.stack(columns, axis=1)
-
-
-def _lower_bounds(
-    values: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64], wanted: NDArray[np.int32]
-) -> NDArray[np.int64]:
-    """In each ascending row `values[start:end]` the first place that is not below `wanted`; `end` if none is."""
-    low, high = starts.copy(), ends.copy()
-    while (low < high).any():
-        middle = (low + high) // 2
-        open_ = low < high
-        below = np.zeros(len(low), dtype=bool)
-        below[open_] = values[middle[open_]] < wanted[open_]
-        low = np.where(open_ & below, middle + 1, low)
-        high = np.where(open_ & ~below, middle, high)
-    return low
 
 
 def _two_roles(columns: Sequence[str]) -> list[str]:

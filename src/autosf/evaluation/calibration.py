@@ -79,12 +79,6 @@ def calibrate(
     return Calibration(slopes / scale, offsets - slopes * middle / scale, weight)
 
 
-def log_loss(probability: NDArray[np.float64], is_true: NDArray[np.bool_]) -> float:
-    """Mean of -log of the probability that was given to what is the case."""
-    given = np.where(is_true, probability, 1 - probability)
-    return float(-np.log(np.maximum(given, np.finfo(np.float64).tiny)).mean())
-
-
 def _aims(is_true: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Platt's aims, a little inside 0 and 1: what Laplace's rule would expect of as many examples more."""
     positives = np.count_nonzero(is_true)

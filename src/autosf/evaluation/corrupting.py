@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from autosf.graph.knowledge_graph import KnowledgeGraph
-    from autosf.graph.known_answers import Answers, KnownAnswers
+    from autosf.graph.known_answers import KnownAnswers
 
 ROUNDS = 16  # draws of a replacement, before the few that are left are listed
 
@@ -44,7 +44,7 @@ def corrupted(
     waiting = np.arange(len(triples))
     for _ in range(ROUNDS):
         made[waiting, sides[waiting]] = _drawn(pools, triples[waiting, 1], sides[waiting], rng)
-        waiting = waiting[_is_known(known.tails, made[waiting]) | _is_kept(made, triples, waiting)]
+        waiting = waiting[known.hold(made[waiting]) | _is_kept(made, triples, waiting)]
         if not len(waiting):
             return made
     is_made = np.ones(len(made), dtype=bool)
@@ -94,21 +94,6 @@ def _is_kept(
     """Which triples came out unchanged; one that is not among the known ones would otherwise pass."""
     kept: NDArray[np.bool_] = (made[places] == triples[places]).all(axis=1)
     return kept
-
-
-def _is_known(tails: Answers, triples: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which triples are known true ones, by bisecting each query's ascending answers. [n]"""
-    low, end = tails.slices(entities=triples[:, 0], relations=triples[:, 1])
-    high, wanted, last = end.copy(), triples[:, 2], max(len(tails.answers) - 1, 0)
-    while (low < high).any():
-        middle = (low + high) // 2
-        is_below = (low < high) & (tails.answers[np.minimum(middle, last)] < wanted)
-        high = np.where(is_below | (low >= high), high, middle)
-        low = np.where(is_below, middle + 1, low)
-    if not len(tails.answers):
-        return np.zeros(len(triples), dtype=bool)
-    found: NDArray[np.bool_] = (low < end) & (tails.answers[np.minimum(low, last)] == wanted)
-    return found
 
 
 def _replaced(

@@ -90,6 +90,21 @@ class KnownAnswers:
         """For each (r, t), where its heads start and end in `heads.answers`. [n] each"""
         return self.heads.slices(entities=tails, relations=relations)
 
+    def hold(self, triples: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which triples are known ones, by bisecting each query's ascending tails. [n]"""
+        low, end = self.tail_slices(triples[:, 0], triples[:, 1])
+        high, wanted, values = end.copy(), triples[:, 2], self.tails.answers
+        if not len(values):
+            return np.zeros(len(triples), dtype=bool)
+        last = len(values) - 1
+        while (low < high).any():
+            middle = (low + high) // 2
+            is_below = (low < high) & (values[np.minimum(middle, last)] < wanted)
+            high = np.where(is_below | (low >= high), high, middle)
+            low = np.where(is_below, middle + 1, low)
+        found: NDArray[np.bool_] = (low < end) & (values[np.minimum(low, last)] == wanted)
+        return found
+
     def tails_of(self, head: int, relation: int) -> NDArray[np.int32]:
         """All known tails of one query, ascending."""
         (start,), (end,) = self.tail_slices(head, relation)

@@ -204,26 +204,6 @@ def refuse_other_graph(run: Run, graph: KnowledgeGraph) -> None:
         )
 
 
-def refuse_other_plan(run: Run, plan: Plan) -> None:
-    """Raise, with the first value that differs, unless the plan is the one the run began with."""
-    began, now = flat(run.plan.fixed()), flat(plan.fixed())
-    for name in sorted({*began, *now}):
-        if began.get(name) != now.get(name):
-            raise UserError(
-                f"{shown(run.folder)}: the run began with {name} {began.get(name)}, now it is {now.get(name)};"
-                " give the same, or a new folder"
-            )
-
-
-def flat(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """All values of a plan by their own names."""
-    return {
-        **{name: value for name, value in plan.items() if not isinstance(value, dict)},
-        **{f"search {name}": value for name, value in plan["search"].items()},
-        **plan["settings"],
-    }
-
-
 def discard_checkpoints(run: Run) -> None:
     """Free the disk of states that nobody will go on from."""
     for path in run.checkpoints.iterdir():
