@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Cells = tuple[int, ...]
 Colours = tuple[int, ...]
-MOST_ORDERS = 10_000  # some seconds; only parts that nothing but signs tells apart have more
+MOST_ORDERS = 1_000  # some seconds; only parts that nothing but signs tells apart have more
 
 
 def best_order(cells: Cells, parts: int, signed: Callable[[Cells], Cells]) -> Cells:
