@@ -1,5 +1,6 @@
 """`autosf search`, `resume` and `leaderboard`: their keys, their folder, and mistakes in one line."""
 
+import io
 import json
 import shutil
 import subprocess
@@ -9,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import autosf
 from autosf.algebra.structure import from_rows
 from autosf.app.cli import run
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
+from autosf.app.search_tables import leaderboard_for_people
 from autosf.app.searching import (
     Request,
     begun,
@@ -349,3 +352,14 @@ def test_workers_import_nothing_from_the_current_folder(graph, tmp_path, monkeyp
     run = small_run(graph, tmp_path / "run")
     served(run, workers=1)
     assert len(outcome_of(run).records) == 3
+
+
+def test_the_leaderboard_keeps_its_figures_on_a_narrow_terminal():
+    row = {"structure": [[1, 2, 3, 4]] * 4, "names": [], "valid_mrr": 0.1234, "spread": 0.0567, "seeds": 3}
+    rows = {"leaderboard": [{**row, "epochs": 120, "blocks": 16}], "sample": None, "run": "r"}
+    out = Console(width=60, file=io.StringIO())
+    for piece in leaderboard_for_people(
+        {**rows, "failed": 0, "ending": "", "trials": 3, "seconds": 1.0, "state": "ended"}
+    ):
+        out.print(piece)
+    assert "0.1234  0.0567" in out.file.getvalue()

@@ -219,6 +219,8 @@ HEADERS = [
     ("h\tr\tt", (0, 1, 2)),
     ("s\tp\to", (0, 1, 2)),
     ("source\ttarget\trelation", (0, 2, 1)),
+    (":START_ID\t:TYPE\t:END_ID", (0, 1, 2)),
+    ("from\tlabel\tto", (0, 1, 2)),
     ("from\tedge\tto\tweight", (0, 1, 2, 1)),
 ]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autosf import __version__
-from autosf.app.command_table import Commands
+from autosf.app.command_table import Commands, ReaderLeft
 from autosf.errors import UserError, quoted
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("autosf: interrupted", err=True)
         return 130
-    except BrokenPipeError:  # the reader left, as in `autosf ... | head`
+    except (BrokenPipeError, ReaderLeft):  # as in `autosf ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 

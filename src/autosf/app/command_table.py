@@ -61,8 +61,18 @@ def listed() -> list[str]:
     return [name for commands in JOBS.values() for name in commands if place_of(name)]
 
 
+class ReaderLeft(Exception):  # noqa: N818 - no error, but a way out
+    """Nobody reads on; as a BrokenPipeError click itself would end the program with exit code 1."""
+
+
 class Commands(click.Group):
     """A group that knows its commands by the table; click leaves no way to it but inheriting."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderLeft from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return listed()

@@ -105,8 +105,8 @@ def leaderboard_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
         return [head]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("place", "MRR", "spread", "seeds", "epochs", "blocks"):
-        table.add_column(name, justify="right")
-    table.add_column("structure", no_wrap=True)
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("structure", overflow="fold")  # where it is narrow, figures matter more than a long name
     for place, row in enumerate(result["leaderboard"], 1):
         spread = "" if row["spread"] is None else f"{row['spread']:.4f}"
         counts = (str(row[name]) for name in ("seeds", "epochs", "blocks"))

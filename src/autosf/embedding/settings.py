@@ -83,7 +83,7 @@ class TrainingSettings:
 
 ANY = float("inf")
 RANGES: dict[str, tuple[float, float, str]] = {
-    "dimension": (2, 65_536, "a number from 2"),
+    "dimension": (2, 65_536, "a number from 2 to 65,536"),
     "epochs": (0, ANY, "a number from 0"),
     "batch_size": (1, ANY, "a number from 1"),
     "learning_rate": (0, ANY, "a number from 0"),

@@ -12,9 +12,30 @@ if TYPE_CHECKING:
 
 ROLES = ("head", "relation", "tail")
 ROLE_WORDS = {
-    "head": ("head", "subject", "source", "from", "src", "subj", "head_id", "h", "s"),
-    "relation": ("relation", "predicate", "property", "edge", "rel", "pred", "relation_id", "r", "p"),
-    "tail": ("tail", "object", "target", "to", "dst", "obj", "tail_id", "t", "o"),
+    "head": (
+        *("head", "subject", "source", "from", "src", "subj", "start", "h", "s"),
+        *("head_id", "subject_id", "source_id", "from_id", "start_id", ":start_id"),
+    ),
+    "relation": (
+        *(
+            "relation",
+            "predicate",
+            "property",
+            "edge",
+            "rel",
+            "pred",
+            "type",
+            "label",
+            "relationship",
+            "r",
+            "p",
+        ),
+        *("relation_id", "predicate_id", "edge_type", "relation_type", ":type"),
+    ),
+    "tail": (
+        *("tail", "object", "target", "to", "dst", "obj", "end", "t", "o"),
+        *("tail_id", "object_id", "target_id", "to_id", "end_id", ":end_id"),
+    ),
     "split": ("split", "partition", "fold", "subset"),
 }
 SPLIT_WORDS = {

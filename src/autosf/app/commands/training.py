@@ -114,7 +114,12 @@ def train(
     described = {"graph": read.name, "structure": wanted, "seed": seed, **chosen.as_dict()}
     with tracked(track, folder.name, described, say) as tracker, EpochBar(chosen.epochs) as bar:
         report = epoch_log(tracker, bar.report)
-        result = run_training(job, resume, report, "autosf " + shlex.join(sys.argv[1:]), say)
+        try:
+            result = run_training(job, resume, report, "autosf " + shlex.join(sys.argv[1:]), say)
+        except KeyboardInterrupt:
+            if job.checkpoint.exists():
+                say("what was trained is kept; the same command with --resume goes on")
+            raise
         tracker.numbers(
             result["epochs"], {f"valid/{name}": value for name, value in (result["valid"] or {}).items()}
         )
