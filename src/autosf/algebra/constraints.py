@@ -81,6 +81,22 @@ def can_be_inverse(structure: Structure) -> bool:
     return any(values[k - 1] != values[k + parts - 1] for k in used)
 
 
+def inverting_names(structure: Structure) -> tuple[int, ...] | None:
+    """The names under which relation parts transpose g: g(r)^T = g(r') with r'_|n| = sign(n) * r_k for the k-th name n.
+
+    With them every relation has an exact inverse; None where renaming does not transpose the structure. ComplEx
+    has (1, -2, 3, -4), SimplE (2, 1, 4, 3), DistMult (1, 2, 3, 4). An unused part keeps its name.
+    """
+    names: dict[int, int] = {}
+    for i, j in mirrored(structure.parts):
+        for one, other in ((structure.cells[i], structure.cells[j]), (structure.cells[j], structure.cells[i])):
+            if one < 0:
+                one, other = -one, -other
+            if bool(one) != bool(other) or (one and names.setdefault(one, other) != other):
+                return None
+    return tuple(names.get(part, part) for part in range(1, structure.parts + 1))
+
+
 def assignment(structure: Structure, sign: int) -> Assignment:
     """The general solution of g(r)^T = sign * g(r)."""
     values = solved(structure.cells, structure.parts, sign)

@@ -8,7 +8,7 @@ from math import copysign
 from operator import mul
 from typing import TYPE_CHECKING
 
-from autosf.algebra.constraints import SKEW_SYMMETRIC, SYMMETRIC, solved, transversals
+from autosf.algebra.constraints import SKEW_SYMMETRIC, SYMMETRIC, inverting_names, solved, transversals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -120,12 +120,22 @@ def invariants(structure: Structure) -> tuple[float, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def solved_invariants(structure: Structure) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """Those that take more than counting: how g(r) can be symmetric and skew, the f^4 inside, the SRFs."""
+    """Those that take more than counting: how g(r) can be symmetric, skew and inverted, the f^4 inside, the SRFs."""
     free = [solved(structure.cells, structure.parts, sign) for sign in (SYMMETRIC, SKEW_SYMMETRIC)]
     dimensions = [float(len(set(map(abs, values)) - {0})) for values in free]
     parts = [float(sum(map(bool, values))) for values in free]
     f4 = float(permanent(structure.rows)), float(transversals(structure))
-    return (*dimensions, *parts), f4, tuple(map(float, srf(structure)))
+    return (*dimensions, *parts, *inversion(structure)), f4, tuple(map(float, srf(structure)))
+
+
+def inversion(structure: Structure) -> tuple[float, float, float]:
+    """How many relation parts keep their names, exchange them and turn their sign in an inverse; zeros without one."""
+    names = inverting_names(structure)
+    if names is None:
+        return 0.0, 0.0, 0.0
+    kept = sum(name == part for part, name in enumerate(names, 1))
+    turned = sum(name == -part for part, name in enumerate(names, 1))
+    return float(kept), float(len(names) - kept - turned), float(turned)
 
 
 PAIR_KINDS = ("symmetric", "opposite", "mixed", "one-sided")
@@ -152,6 +162,7 @@ def invariant_names(parts: int) -> tuple[str, ...]:
         "skew dimension",
         "symmetric parts",
         "skew parts",
+        *(f"parts {how} by inversion" for how in ("kept", "exchanged", "turned")),
         "diagonal cells",
         "diagonal labels",
         *(f"{kind} pairs" for kind in PAIR_KINDS),

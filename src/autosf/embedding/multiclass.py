@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LOG2_E = 1.4426950408889634
-CHUNK = 4096  # entities whose scores are made, raised and used for the query's gradient while in cache
+CHUNK = 2048  # entities whose scores are made, raised and used for the query's gradient while in cache
 SMALLEST, LARGEST = 1e-30, 1e36  # sums of float32 powers that are far from over- and underflow
 
 
@@ -46,7 +46,6 @@ class Workspace:
 
     scores: Tensor  # [entities, block]
     entity_gradient: Tensor  # [entities, d]
-    ones: Tensor  # [chunk], for row sums by a product, faster than `sum` over the first dimension
 
     @classmethod
     def of(cls, entities: Tensor, batch_size: int, score_megabytes: int) -> Workspace:
@@ -59,7 +58,7 @@ class Workspace:
     def for_block(cls, entities: Tensor, block: int) -> Workspace:
         """Room for the scores of that many queries."""
         scores = entities.new_empty(len(entities) * block)
-        return cls(scores, torch.empty_like(entities), entities.new_ones(CHUNK))
+        return cls(scores, torch.empty_like(entities))
 
     def block(self, queries: int) -> Tensor:
         """Room for the scores of that many queries, without holes. [entities, queries]"""
@@ -107,7 +106,7 @@ def softmax_block(
         some, part = entities[start : start + CHUNK], powers[start : start + CHUNK]
         torch.mm(some, scaled, out=part)
         part.exp2_()
-        sums.addmv_(part.T, work.ones[: len(part)])
+        sums += part.sum(0)
         by_query.addmm_(some.T, part)
     shift = torch.zeros_like(counts)
     least, most = torch.aminmax(sums)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from autosf.algebra.constraints import inverting_names, mirrored
 from autosf.algebra.invariance import permuted, renamed
 from autosf.algebra.structure import Structure, from_cells
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     Within = Callable[
         [Structure], bool
     ]  # whether a class, in its form under the extended group, may be tried
+
+INVERTED = 0.5  # share of the neighbours in which every relation has an inverse
 
 
 def anywhere(_: Structure) -> bool:
@@ -76,15 +79,48 @@ def crossed(one: Structure, other: Structure, rng: Random) -> Structure:
     return Structure(rows)
 
 
+def inverting(structure: Structure, names: Sequence[int], rng: Random) -> Structure:
+    """The structure with cells changed so that the names transpose it: of two mirrored cells one, drawn at random,
+    decides about the other; on the diagonal only parts that keep their names may stand."""
+    signed = (0, *names)
+    cells = list(structure.cells)
+    kept = [part for part in range(1, structure.parts + 1) if signed[part] == part]
+    for one, other in mirrored(structure.parts):
+        if one == other:
+            if cells[one] and abs(cells[one]) not in kept:
+                cells[one] = rng.choice(kept) if kept else 0
+            continue
+        decides, follows = rng.sample((one, other), 2)
+        cell = cells[decides]
+        cells[follows] = signed[cell] if cell >= 0 else -signed[-cell]
+    return from_cells(cells)
+
+
+def random_inversion(parts: int, rng: Random) -> tuple[int, ...]:
+    """Names that are their own inverse: some pairs of parts exchange theirs, the others keep them or turn their sign."""
+    shuffled = rng.sample(range(1, parts + 1), parts)
+    names = {part: rng.choice((1, -1)) * part for part in shuffled}
+    for pair in range(rng.randint(0, parts // 2)):
+        one, other = shuffled[2 * pair : 2 * pair + 2]
+        names[one], names[other] = other, one
+    return tuple(names[part] for part in range(1, parts + 1))
+
+
 def taken(cells: list[int]) -> list[int]:
     """Places of the blocks."""
     return [place for place, cell in enumerate(cells) if cell]
 
 
 def neighbour(parents: Sequence[Structure], rng: Random) -> Structure:
-    """A structure one random move, sometimes two, away from one of the parents."""
-    structure = rng.choice(parents)
+    """A structure one random move, sometimes two, away from one of the parents, every other one made to invert.
+
+    Structures in which every relation has an exact inverse are a fiftieth of those of six blocks and a tenth or more
+    of the best hundred, on every graph of AutoSF-Bench; few random moves lead from one of them to another.
+    """
+    parent = structure = rng.choice(parents)
     for _ in range(1 if rng.random() < 0.7 else 2):
+        if not structure.blocks:
+            break
         moves = [
             lambda s: with_random_terms(s, min(rng.choice((1, 2)), s.parts**2 - s.blocks), rng),
             lambda s: without_random_terms(s, rng.choice((1, 2)), rng),
@@ -94,6 +130,7 @@ def neighbour(parents: Sequence[Structure], rng: Random) -> Structure:
             lambda s: crossed(s, rng.choice(parents), rng),
         ]
         structure = rng.choice(moves)(structure)
-        if not structure.blocks:
-            return rng.choice(parents)
-    return structure
+    if rng.random() < INVERTED:
+        names = inverting_names(parent) or random_inversion(parent.parts, rng)
+        structure = inverting(structure, names, rng)
+    return structure if structure.blocks else parent

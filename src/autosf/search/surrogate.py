@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 LENGTHS = (0.5, 1.0, 2.0, 4.0)  # of the kernel, in units of the labels' typical distance
 SMOOTH_SHARES = (0.3, 0.6, 0.8, 0.95)  # of the variance that features explain
 SCALES = (0.5, 1.0, 2.0)  # of the variance, in units of the labels'
+SAME = 1e-9  # squared distance that rounding leaves between equal features
 OUTLIER = 2.0  # spreads below the lower quartile; a hopeless structure teaches no more than a bad one
 
 
@@ -91,8 +92,9 @@ def fit_surrogate(labels: Mapping[Structure, Estimate]) -> Surrogate:
     spread_of_values = max(float(values.var()), 1e-8)
     noise = np.array([label.variance for label in labels.values()]) + 1e-6 * spread_of_values
     centre = float(np.median(values))
-    typical = float(np.sqrt(np.median(distances[distances > 0]))) if (distances > 0).any() else 1.0
     identity = np.eye(len(structures), dtype=bool)
+    apart = distances[~identity & (distances > SAME)]
+    typical = float(np.sqrt(np.median(apart))) if len(apart) else 1.0
 
     def fitted(kernel: Kernel) -> tuple[float, Kernel, tuple[Array, bool], Array]:
         covariance = kernel.between(distances, identity) + np.diag(noise)
