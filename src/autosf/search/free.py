@@ -170,12 +170,16 @@ def neighbours(
 
 
 def posterior_draws(view: View, pool: Sequence[Structure], rng: Random) -> NDArray[np.float64]:
-    """Joint draws of the values of the leader, in the first column, and of the pool. [draws, 1 + n]"""
+    """Joint draws of the values of the leader, in the first column, and of the pool. [draws, 1 + n]
+
+    The root of the covariance is the symmetric one: vectors of equal eigenvalues, of which there are many, turn with
+    the last bits of a sum, and draws made from them would differ from machine to machine.
+    """
     means, covariance = view.surrogate.posterior([view.leader, *pool])
     values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     normal = np.random.default_rng(rng.getrandbits(64)).standard_normal((DRAWS, len(means)))
-    drawn: NDArray[np.float64] = means + normal @ root.T
+    drawn: NDArray[np.float64] = means + normal @ root
     return drawn
 
 
