@@ -1,6 +1,6 @@
 """C1 with its assignments, C2 with its reasons, and what Alg. 2 can reach."""
 
-from itertools import product
+from itertools import permutations, product
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +9,7 @@ from autosf.algebra.constraints import (
     c2_reasons,
     can_be_inverse,
     covers,
+    inverting_names,
     is_reachable,
     relation_kinds,
     satisfies_c1,
@@ -17,6 +18,7 @@ from autosf.algebra.constraints import (
     symmetric,
     transversals,
 )
+from autosf.algebra.invariance import renamed, transposed
 from autosf.algebra.space import reachable_classes
 from autosf.algebra.structure import Structure
 from autosf.algebra.zoo import named
@@ -53,6 +55,26 @@ def test_inverse_is_found_exactly_when_a_small_pair_exists(structure):
     }
     turned = ((g, tuple(zip(*g, strict=True))) for g in matrices)
     assert any(t in matrices and t != g for g, t in turned) == can_be_inverse(structure)
+
+
+@given(structures(blocks=(0, 8)))
+def test_inverting_names_are_found_exactly_when_renaming_transposes(structure):
+    """Brute force over all 384 signed permutations of the relation parts."""
+    turned = transposed(structure)
+    signed = [
+        tuple(s * k for s, k in zip(signs, order, strict=True))
+        for order in permutations(range(1, 5))
+        for signs in product((1, -1), repeat=4)
+    ]
+    solving = [names for names in signed if renamed(structure, names) == turned]
+    names = inverting_names(structure)
+    assert (names in solving) if solving else names is None
+
+
+def test_inverting_names_of_the_human_designed():
+    found = {name: inverting_names(named(name).structure) for name in ("distmult", "complex", "simple")}
+    assert found == {"distmult": (1, 2, 3, 4), "complex": (1, 2, -3, -4), "simple": (3, 4, 1, 2)}
+    assert inverting_names(named("autosf-fb15k237").structure) is None
 
 
 def test_assignments_read_in_words():

@@ -23,6 +23,8 @@ def test_invariants_are_named():
     assert values["symmetric dimension"] == 2
     assert values["diagonal cells"] == 4
     assert values["transversals"] == 0
+    kinds = [values[f"parts {how} by inversion"] for how in ("kept", "exchanged", "turned")]
+    assert kinds == [2, 0, 2]
 
 
 def test_invariants_are_finer_than_srfs():

@@ -6,6 +6,7 @@ from functools import cache
 from math import dist, exp
 from random import Random
 
+import numpy as np
 import pytest
 
 from autosf.algebra.constraints import satisfies_c2
@@ -14,7 +15,7 @@ from autosf.algebra.invariance import canonical
 from autosf.algebra.space import five_f4
 from autosf.algebra.structure import Structure
 from autosf.algebra.zoo import ZOO, named
-from autosf.search.free import free
+from autosf.search.free import free, symmetric_root
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Record, search
 from autosf.search.settings import SearchSettings
 from autosf.search.verdict import fresh_seeds, is_human_designed, verdict
@@ -210,6 +211,16 @@ def test_recorded_answers_lead_to_the_same_rounds():
 
     assert search(free(SMALL), evaluate)[1] == reason
     assert again == [[record.trial for record in records] for records in rounds]
+
+
+def test_the_last_bits_of_a_covariance_hardly_move_its_root():
+    """Structures alike in all features but not the same have equal eigenvalues."""
+    alike = np.repeat([0, 1, 2], 20)
+    covariance = 0.9 * (alike[:, None] == alike) + 0.1 * np.eye(60)
+    bits = np.random.default_rng(0).normal(0, 1e-16, (60, 60))
+    root, other = symmetric_root(covariance), symmetric_root(covariance + bits + bits.T)
+    assert root @ root == pytest.approx(covariance)
+    assert np.abs(root - other).max() < 1e-12
 
 
 def test_another_seed_takes_another_way():

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autosf.algebra.constraints import is_reachable, satisfies_c2
-from autosf.algebra.invariance import are_equivalent, canonical, permuted, renamed
+from autosf.algebra.constraints import inverting_names, is_reachable, satisfies_c2
+from autosf.algebra.invariance import are_equivalent, canonical, permuted, renamed, transposed
 from autosf.algebra.space import five_f4
 from autosf.algebra.structure import Structure
 from autosf.algebra.zoo import named
 from autosf.search.moves import (
     crossed,
+    inverting,
     neighbour,
+    random_inversion,
     relabelled,
     resigned,
     swapped,
@@ -93,6 +95,35 @@ def test_a_crossing_mixes_both_parents():
     rng = Random(0)
     children = {crossed(DISTMULT, COMPLEX, rng).blocks for _ in range(200)}
     assert children == {4, 5, 6, 7, 8}
+
+
+@given(structures(blocks=(0, 16)), rngs)
+def test_what_is_made_to_invert_is_transposed_by_its_names(structure, rng):
+    names = random_inversion(4, rng)
+    image = inverting(structure, names, rng)
+    assert renamed(image, names) == transposed(image)
+
+
+@given(some_blocks, rngs)
+def test_what_inverts_already_stays(structure, rng):
+    names = random_inversion(4, rng)
+    image = inverting(structure, names, rng)
+    assert inverting(image, names, rng) == image
+
+
+@given(st.sampled_from([2, 4, 6]), rngs)
+def test_inversions_undo_themselves_and_may_be_of_any_kind(parts, rng):
+    names = random_inversion(parts, rng)
+    assert sorted(map(abs, names)) == list(range(1, parts + 1))
+    assert all(names[abs(name) - 1] * (1 if name > 0 else -1) == part for part, name in enumerate(names, 1))
+
+
+def test_about_half_of_the_neighbours_invert():
+    rng = Random(0)
+    odd = named("autosf-fb15k237").structure
+    for parent in (odd, COMPLEX):
+        found = sum(inverting_names(neighbour([parent], rng)) is not None for _ in range(400))
+        assert 150 < found < 300
 
 
 @given(st.lists(some_blocks, min_size=1, max_size=3), rngs)

@@ -82,14 +82,17 @@ def can_be_inverse(structure: Structure) -> bool:
 
 
 def inverting_names(structure: Structure) -> tuple[int, ...] | None:
-    """The names under which relation parts transpose g: g(r)^T = g(r') with r'_|n| = sign(n) * r_k for the k-th name n.
+    """The names that transpose g: with r'_k = sign(n) * r_|n| for the k-th name n, g(r)^T = g(r') for every r.
 
-    With them every relation has an exact inverse; None where renaming does not transpose the structure. ComplEx
-    has (1, -2, 3, -4), SimplE (2, 1, 4, 3), DistMult (1, 2, 3, 4). An unused part keeps its name.
+    Then every relation has an exact inverse; None where renaming does not transpose the structure. DistMult has
+    (1, 2, 3, 4), ComplEx (1, 2, -3, -4), SimplE (3, 4, 1, 2). An unused part keeps its name.
     """
     names: dict[int, int] = {}
     for i, j in mirrored(structure.parts):
-        for one, other in ((structure.cells[i], structure.cells[j]), (structure.cells[j], structure.cells[i])):
+        for one, other in (
+            (structure.cells[i], structure.cells[j]),
+            (structure.cells[j], structure.cells[i]),
+        ):
             if one < 0:
                 one, other = -one, -other
             if bool(one) != bool(other) or (one and names.setdefault(one, other) != other):

@@ -120,7 +120,7 @@ def invariants(structure: Structure) -> tuple[float, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def solved_invariants(structure: Structure) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """Those that take more than counting: how g(r) can be symmetric, skew and inverted, the f^4 inside, the SRFs."""
+    """Those that take more than counting: how g(r) can be symmetric, skew, inverted; the f^4 inside, the SRFs."""
     free = [solved(structure.cells, structure.parts, sign) for sign in (SYMMETRIC, SKEW_SYMMETRIC)]
     dimensions = [float(len(set(map(abs, values)) - {0})) for values in free]
     parts = [float(sum(map(bool, values))) for values in free]
@@ -129,7 +129,7 @@ def solved_invariants(structure: Structure) -> tuple[tuple[float, ...], tuple[fl
 
 
 def inversion(structure: Structure) -> tuple[float, float, float]:
-    """How many relation parts keep their names, exchange them and turn their sign in an inverse; zeros without one."""
+    """How many relation parts keep, exchange and turn their names in an inverse; zeros where there is none."""
     names = inverting_names(structure)
     if names is None:
         return 0.0, 0.0, 0.0

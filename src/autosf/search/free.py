@@ -170,17 +170,22 @@ def neighbours(
 
 
 def posterior_draws(view: View, pool: Sequence[Structure], rng: Random) -> NDArray[np.float64]:
-    """Joint draws of the values of the leader, in the first column, and of the pool. [draws, 1 + n]
-
-    The root of the covariance is the symmetric one: vectors of equal eigenvalues, of which there are many, turn with
-    the last bits of a sum, and draws made from them would differ from machine to machine.
-    """
+    """Joint draws of the values of the leader, in the first column, and of the pool. [draws, 1 + n]"""
     means, covariance = view.surrogate.posterior([view.leader, *pool])
-    values, vectors = np.linalg.eigh(covariance)
-    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     normal = np.random.default_rng(rng.getrandbits(64)).standard_normal((DRAWS, len(means)))
-    drawn: NDArray[np.float64] = means + normal @ root
+    drawn: NDArray[np.float64] = means + normal @ symmetric_root(covariance)
     return drawn
+
+
+def symmetric_root(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The symmetric matrix whose square is the covariance.
+
+    Vectors of equal eigenvalues, of which there are many here, turn with the last bits of a sum; this root does
+    not, so that what is drawn by it is the same on all machines.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    root: NDArray[np.float64] = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return root
 
 
 def thompson(draws: NDArray[np.float64], count: int) -> list[int]:

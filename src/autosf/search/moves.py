@@ -80,8 +80,11 @@ def crossed(one: Structure, other: Structure, rng: Random) -> Structure:
 
 
 def inverting(structure: Structure, names: Sequence[int], rng: Random) -> Structure:
-    """The structure with cells changed so that the names transpose it: of two mirrored cells one, drawn at random,
-    decides about the other; on the diagonal only parts that keep their names may stand."""
+    """The structure changed so that the names transpose it.
+
+    Of two mirrored cells one, drawn at random, decides about the other; on the diagonal only parts that keep their
+    names may stand.
+    """
     signed = (0, *names)
     cells = list(structure.cells)
     kept = [part for part in range(1, structure.parts + 1) if signed[part] == part]
@@ -97,7 +100,7 @@ def inverting(structure: Structure, names: Sequence[int], rng: Random) -> Struct
 
 
 def random_inversion(parts: int, rng: Random) -> tuple[int, ...]:
-    """Names that are their own inverse: some pairs of parts exchange theirs, the others keep them or turn their sign."""
+    """Names that undo themselves: some pairs of parts exchange theirs, the others keep them or turn their sign."""
     shuffled = rng.sample(range(1, parts + 1), parts)
     names = {part: rng.choice((1, -1)) * part for part in shuffled}
     for pair in range(rng.randint(0, parts // 2)):
@@ -114,8 +117,8 @@ def taken(cells: list[int]) -> list[int]:
 def neighbour(parents: Sequence[Structure], rng: Random) -> Structure:
     """A structure one random move, sometimes two, away from one of the parents, every other one made to invert.
 
-    Structures in which every relation has an exact inverse are a fiftieth of those of six blocks and a tenth or more
-    of the best hundred, on every graph of AutoSF-Bench; few random moves lead from one of them to another.
+    Structures in which every relation has an exact inverse are a fiftieth of AutoSF-Bench, and a tenth or more of
+    the best hundred on each of its graphs; few random moves lead from one of them to another (docs/notes/010).
     """
     parent = structure = rng.choice(parents)
     for _ in range(1 if rng.random() < 0.7 else 2):

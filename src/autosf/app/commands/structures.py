@@ -114,6 +114,7 @@ def described(structure: Structure) -> dict[str, Any]:
 
     from autosf.algebra.constraints import (
         c2_reasons,
+        inverting_names,
         is_reachable,
         relation_kinds,
         satisfies_c1,
@@ -138,6 +139,7 @@ def described(structure: Structure) -> dict[str, Any]:
         "srf": srf(structure),
         "symmetric": even.values if even.possible else None,
         "skew_symmetric": odd.values if odd.possible else None,
+        "inverse": inverting_names(structure),
         "relation_kinds": relation_kinds(structure),
         "c1": satisfies_c1(structure),
         "c2": not c2_reasons(structure),
@@ -176,6 +178,7 @@ def facts_in_words(structure: Structure, result: dict[str, Any]) -> list[tuple[s
         ("score", result["formula"]),
         ("symmetric", told(str(symmetric(structure)))),
         ("skew-symmetric", told(str(skew_symmetric(structure)))),
+        ("inverses", inverses_told(result["inverse"])),
         (
             "models",
             ", ".join(result["relation_kinds"]) + " relations" if result["relation_kinds"] else "nothing",
@@ -197,6 +200,13 @@ def introduced(twin: dict[str, str]) -> str:
 def told(assignment: str) -> str:
     """An assignment in words."""
     return assignment if assignment in ("always", "never") else f"when {assignment}"
+
+
+def inverses_told(names: tuple[int, ...] | None) -> str:
+    """Whether g(r)^T = g(r') has a solution r' for every r, and which."""
+    if names is None:
+        return "not of every relation"
+    return "of every r: " + ", ".join(f"-r{-name}" if name < 0 else f"r{name}" for name in names)
 
 
 def gallery() -> list[RenderableType]:
