@@ -87,12 +87,9 @@ def inverting_names(structure: Structure) -> tuple[int, ...] | None:
     Then every relation has an exact inverse; None where renaming does not transpose the structure. DistMult has
     (1, 2, 3, 4), ComplEx (1, 2, -3, -4), SimplE (3, 4, 1, 2). An unused part keeps its name.
     """
-    names: dict[int, int] = {}
+    cells, names = structure.cells, dict[int, int]()
     for i, j in mirrored(structure.parts):
-        for one, other in (
-            (structure.cells[i], structure.cells[j]),
-            (structure.cells[j], structure.cells[i]),
-        ):
+        for one, other in ((cells[i], cells[j]), (cells[j], cells[i])):
             if one < 0:
                 one, other = -one, -other
             if bool(one) != bool(other) or (one and names.setdefault(one, other) != other):
