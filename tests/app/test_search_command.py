@@ -94,6 +94,12 @@ def test_the_winner_comes_from_the_finals_with_its_probabilities(searched):
     assert best["beats_human"] is None or 0.5 <= best["beats_human"] <= 1
 
 
+def test_finalists_have_as_many_fresh_seeds_as_asked_for(graph, tmp_path, capfd):
+    options = ["--trials", "6", "--fresh-seeds", "4", "--workers", "1", *SMALL]
+    code, result, _ = answered(capfd, "search", graph, "--out", tmp_path / "run", *options)
+    assert (code, result["best"]["seeds"]) == (0, 4)
+
+
 def test_leaderboard_and_resume_say_what_search_said(searched, capfd):
     _, folder, result = searched
     for command in ("leaderboard", "resume"):

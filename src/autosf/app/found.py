@@ -120,6 +120,7 @@ def search(
     device: str = "auto",
     final_dimension: int | None = None,
     blocks: int = 6,
+    fresh_seeds: int = 3,
     threads: int | None = None,
     asynchronous: bool = False,
     sample: int | None = None,
@@ -135,7 +136,8 @@ def search(
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
 
     The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
-    such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials.
+    such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. `fresh_seeds` are
+    those of each finalist, of which more make a surer winner.
     `asynchronous` keeps more workers busy, but no two such searches are alike. Settings are those of
     `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to tuning,
     unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
@@ -155,6 +157,7 @@ def search(
         strategy=strategy,
         trials=trials or default_trials(strategy, seconds),
         blocks=blocks,
+        fresh_seeds=fresh_seeds,
         seed=seed,
         threads=threads or default_threads(read, sample),
         asynchronous=asynchronous,

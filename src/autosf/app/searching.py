@@ -75,6 +75,7 @@ class Request:
     strategy: str = "free"
     trials: int | None = None
     blocks: int = 6
+    fresh_seeds: int = PAPER.fresh_seeds  # of each finalist
     seed: int = 0
     threads: int = 1
     hide_test: bool = False  # test answers are known ones while validation is ranked
@@ -94,6 +95,7 @@ class Request:
             seed=self.seed,
             trials=self.trials,
             blocks=self.blocks,
+            fresh_seeds=self.fresh_seeds,
             candidates=POOL if self.strategy == "free" else PAPER.candidates,
             grain=settings.validate_every or 1,
             asynchronous=self.asynchronous,

@@ -80,6 +80,10 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--blocks", default=6, show_default=True, help="paper: the most; random, tpe: the only number; free: any."
 )
+@click.option(
+    "--fresh-seeds", type=click.IntRange(1), default=3, show_default=True,
+    help="free: trainings of each finalist; more make a surer winner.",
+)  # fmt: skip
 @click.option("--final-dimension", type=int, help="Of the winner's model. [default: as in the search]")
 @click.option(
     "--sample", type=click.IntRange(2),
