@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LOG2_E = 1.4426950408889634
-CHUNK = 2048  # entities whose scores are made, raised and used for the query's gradient while in cache
+CHUNK = 4096  # entities whose scores are made, raised and used for the query's gradient while in cache
 SMALLEST, LARGEST = 1e-30, 1e36  # sums of float32 powers that are far from over- and underflow
 
 
