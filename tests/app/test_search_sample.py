@@ -5,8 +5,11 @@ import json
 import pytest
 
 import autosf
+from autosf.algebra.zoo import named
+from autosf.app import searching
 from autosf.app.cli import run
 from autosf.app.report.content import content_of
+from autosf.app.run_results import Best, contestants
 from autosf.app.search_sample import final_settings, searched_part, told_sample
 from autosf.embedding.presets import LARGE
 from autosf.embedding.settings import TrainingSettings
@@ -93,3 +96,62 @@ def test_a_report_compares_on_the_whole_graph(graph, tmp_path, capfd):
     model = autosf.load(out)
     assert told.comparison.models[0].mrr == pytest.approx(model.facts["metrics"]["valid"]["mrr"])
     assert len(autosf.load(out / "human").trained.entities) == 400
+
+
+@pytest.mark.slow
+def test_the_best_on_the_sample_meet_on_the_whole_and_the_best_there_wins(graph, tmp_path, capfd):
+    out = tmp_path / "run"
+    code, result, said = answered(
+        capfd, "search", graph, "--sample", 150, "--playoff", 3, "--out", out, *SMALL, "--trials", 4
+    )
+    assert code == 0
+    figures = [row["valid_mrr"] for row in result["playoff"]]
+    assert len(figures) == 3
+    assert figures == sorted(figures, reverse=True)
+    assert said.count("play-off on the whole graph") == 3
+    assert any(row["names"] for row in result["playoff"]), "a human-designed one is among them"
+    assert result["best"]["structure"] == result["playoff"][0]["structure"]
+    model = autosf.load(out)
+    assert model.facts["metrics"]["valid"]["mrr"] == figures[0]
+    assert [list(row) for row in model.structure.rows] == result["best"]["structure"]
+    assert not (out / "playoff").exists()
+    assert f"on the whole graph: {figures[0]:.4f}" in " ".join(content_of(open_run(out)).headline)
+    assert answered(capfd, "resume", out)[1] == result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["training", "deciding", "moving"])
+def test_a_play_off_that_was_cut_goes_on_to_the_same_winner(graph, tmp_path, capfd, monkeypatch, moment):
+    wish = ["search", graph, "--sample", 150, *SMALL, "--trials", 4]
+    _, result, _ = answered(capfd, *wish, "--out", tmp_path / "whole")
+    where = {"training": "load_model", "deciding": "write_whole", "moving": "keep_champion"}[moment]
+    with monkeypatch.context() as patch:
+        patch.setattr(searching, where, killed)
+        with pytest.raises(Killed):
+            run([*map(str, wish), "--out", str(tmp_path / "cut")])
+    assert not (tmp_path / "cut" / "model").exists()
+    capfd.readouterr()
+    code, again, said = answered(capfd, "resume", tmp_path / "cut")
+    assert code == 0
+    assert (again["playoff"], again["best"]) == (result["playoff"], result["best"])
+    assert ("play-off" in said) == (moment != "moving")
+
+
+class Killed(BaseException):
+    pass
+
+
+def killed(*_):
+    raise Killed
+
+
+def test_a_play_off_is_between_the_first_and_has_a_human_designed_one():
+    names = ("autosf-wn18", "autosf-fb15k", "quate", "complex", "simple")
+    ranking = [Best(named(name).structure, 0.9 - place / 10, None, 1) for place, name in enumerate(names)]
+    meeting = {count: [one.names[0] for one in contestants(ranking, count)] for count in range(1, 6)}
+    assert meeting[1] == []
+    assert meeting[2] == ["autosf-wn18", "complex"]
+    assert meeting[3] == ["autosf-wn18", "autosf-fb15k", "complex"]
+    assert meeting[5] == list(names)
+    assert contestants(ranking[:1], 3) == []
+    assert len(contestants(ranking[:3], 9)) == 3

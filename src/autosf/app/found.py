@@ -18,6 +18,7 @@ from autosf.app.run_results import called, is_run, outcome_of, standing_as_json,
 from autosf.app.search_sample import searched_entities
 from autosf.app.searching import (
     PATIENCE,
+    PLAYOFF,
     TUNING_SHARE,
     Request,
     begun,
@@ -125,6 +126,7 @@ def search(
     asynchronous: bool = False,
     sample: int | None = None,
     sample_by: str = "walk",
+    playoff: int = PLAYOFF,
     cluster: str | None = None,
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
@@ -142,8 +144,9 @@ def search(
     `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to tuning,
     unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
     validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
-    connected part of it (met by walks, or its "core"), and the winner is trained on all. `track` names
-    who else is told of every trial: "tensorboard:FOLDER", "mlflow:ADDRESS".
+    connected part of it (met by walks, or its "core"); then as many as `playoff` says, the best human-designed
+    one among them, are trained on all, and the best there is the winner. `track` names who else is told of
+    every trial: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
@@ -163,6 +166,7 @@ def search(
         asynchronous=asynchronous,
         sample=sample,
         sample_by=sample_by,
+        playoff=playoff,
         budget=seconds,
         hide_test=hide_test,
         final_dimension=final_dimension,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,15 @@ from autosf.errors import UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.leaderboard import leaderboard
 from autosf.runs.ledger import is_held, opened_ledger
+from autosf.runs.playoff import kept_playoff
 from autosf.runs.run import facts_of, open_run
 from autosf.search.settings import SearchSettings
-from autosf.search.verdict import verdict
+from autosf.search.verdict import is_human_designed, verdict
 
 if TYPE_CHECKING:
     from autosf.algebra.structure import Structure
     from autosf.runs.leaderboard import Standing
+    from autosf.runs.playoff import Played
     from autosf.runs.run import Run
     from autosf.search.record import Record
     from autosf.search.verdict import Finalist, Verdict
@@ -35,6 +37,7 @@ BESIDE_THE_STRATEGY = (
     "final_dimension",
     "tuning",
     "sample",
+    "playoff",
 )  # what a plan's search holds besides its settings
 
 
@@ -68,6 +71,13 @@ class Outcome:
     state: str
     ending: str | None  # why, of one that has ended
     seconds: float  # of all sessions, with the tuning before them
+    contestants: tuple[Best, ...] = ()  # who meets on all of the graph, where the search had but a sample
+    playoff: tuple[Played, ...] = ()  # how they came out there, best first
+
+    @property
+    def is_played_off(self) -> bool:
+        """Whether nothing but the winner's training can be missing."""
+        return bool(self.playoff) or not self.contestants
 
 
 def outcome_of(run: Run) -> Outcome:
@@ -80,25 +90,44 @@ def outcome_of(run: Run) -> Outcome:
     settings = search_settings(run)
     decided = verdict(records, settings) if has_ended and settings.strategy == "free" else None
     standings = tuple(leaderboard(records))
+    ranking = ranked(standings, decided)
+    meeting = contestants(ranking, playoff_size(run)) if has_ended else ()
+    played = kept_playoff(run, [one.structure for one in meeting])
+    leads = played[0].structure if played else None
     return Outcome(
         records=tuple(records),
         standings=standings,
-        best=best_of(standings, decided),
+        best=next((one for one in ranking if leads in (None, one.structure)), None),
         state="ended" if has_ended else "running" if running else "stopped",
         ending=turns[-1].detail if has_ended else None,
         seconds=seconds + tuning_seconds(run),
+        contestants=tuple(meeting),
+        playoff=played,
     )
 
 
-def best_of(standings: tuple[Standing, ...], decided: Verdict | None) -> Best | None:
-    """The winner of the finals, or else the first of the leaderboard."""
-    if decided is not None:
-        won = decided.winner
-        return Best(won.structure, won.valid_mrr, won.spread, len(won.values), decided)
-    if not standings:
-        return None
-    first = standings[0]
-    return Best(first.structure, first.valid_mrr, first.spread, first.seeds)
+def ranked(standings: tuple[Standing, ...], decided: Verdict | None) -> list[Best]:
+    """The finalists by what the finals say, or else all structures as on the leaderboard; best first."""
+    if decided is None:
+        return [Best(row.structure, row.valid_mrr, row.spread, row.seeds) for row in standings]
+    first, *others = (
+        Best(one.structure, one.valid_mrr, one.spread, len(one.values)) for one in decided.finalists
+    )
+    return [replace(first, verdict=decided), *others]
+
+
+def contestants(ranking: list[Best], count: int) -> list[Best]:
+    """Who meets on all of the graph: the first ones, the best human-designed one among them; nobody alone."""
+    first = ranking[:count]
+    human = next((one for one in ranking if is_human_designed(one.structure)), None)
+    if human and human not in first:
+        first[-1:] = [human]
+    return first if count > 1 and len(first) > 1 else []
+
+
+def playoff_size(run: Run) -> int:
+    """How many structures are to meet on all of the graph; one where the search had all of it."""
+    return int(run.plan.search.get("playoff", 1)) if run.plan.search.get("sample") else 1
 
 
 def search_settings(run: Run) -> SearchSettings:
@@ -131,6 +160,15 @@ def result_of(run: Run, outcome: Outcome | None = None) -> dict[str, Any]:
         "settings": run.plan.settings.as_dict(),
         "tuning": run.plan.search.get("tuning"),
         "sample": run.plan.search.get("sample"),
+        "playoff": [played_as_json(one) for one in found.playoff] or None,
+    }
+
+
+def played_as_json(one: Played) -> dict[str, Any]:
+    return {
+        "structure": one.structure.rows,
+        "names": zoo_names(one.structure),
+        "valid_mrr": one.valid_mrr,
     }
 
 

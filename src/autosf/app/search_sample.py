@@ -41,6 +41,14 @@ def told_sample(sample: Mapping[str, Any]) -> str:
     return f"a sample of {', '.join(sizes)}; its mix of relations differs by {sample['mix_distance']:.1%}"
 
 
+def times_the_sample(sample: Mapping[str, Any] | None) -> float:
+    """How many times as many scores an epoch on all of the graph has as one on what was searched."""
+    if not sample:
+        return 1.0
+    whole = sample["whole"]
+    return float(whole["train"] * whole["entities"] / (sample["train"] * sample["entities"]))
+
+
 def final_settings(settings: TrainingSettings, entities: int) -> TrainingSettings:
     """Settings found on a sample for all of a graph: the exact loss gives way to its estimate on a large one."""
     too_large = entities > LARGE and settings.loss == "multiclass"

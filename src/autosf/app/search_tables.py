@@ -17,7 +17,7 @@ from autosf.app.duration import time_in_words
 from autosf.app.search_sample import told_sample
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -28,19 +28,20 @@ def result_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
     """The winner drawn, the best ten, and what to do with it."""
     run = shlex.quote(result["run"])
     return [
-        winner(result["best"]),
+        winner(result["best"], result["playoff"] or ()),
         *leaderboard_for_people({**result, "leaderboard": result["leaderboard"][:ROWS]}),
         f"\nmodel: {result['model']}\nask it: autosf predict {run} --head ... --relation ...",
     ]
 
 
-def winner(best: Mapping[str, Any]) -> RenderableType:
+def winner(best: Mapping[str, Any], playoff: Sequence[Mapping[str, Any]] = ()) -> RenderableType:
     """The structure beside what is known of it."""
     structure = from_rows(best["structure"])
     title = f"{title_of(best)}: " if best["names"] else ""
     facts = [
-        f"{title}validation MRR {measured(best)}",
+        f"{title}validation MRR {measured(best)}{' on the sample' if playoff else ''}",
         *chances(best),
+        *on_the_whole(playoff),
         f"models {', '.join(relation_kinds(structure))} relations",
         best["formula"],
     ]
@@ -64,6 +65,15 @@ def chances(best: Mapping[str, Any]) -> list[str]:
     elif human:
         lines.append("the best human-designed one: no other was found to be better")
     return lines
+
+
+def on_the_whole(playoff: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How the play-off came out, a training each."""
+    if not playoff:
+        return []
+    first, *others = playoff
+    told = ", ".join(f"{row['valid_mrr']:.4f} {title_of(row)}" for row in others)
+    return [f"on the whole graph: {first['valid_mrr']:.4f}; the others: {told}"]
 
 
 def standard_error(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from dataclasses import asdict, dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +16,16 @@ from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
 from autosf.app.graphs import graph_of
 from autosf.app.live_file import LiveFile, both
-from autosf.app.run_results import best_as_json, is_run, outcome_of, search_settings, tuning_seconds
-from autosf.app.search_sample import final_settings, searched_entities, searched_part
+from autosf.app.run_results import (
+    best_as_json,
+    called,
+    is_run,
+    outcome_of,
+    playoff_size,
+    search_settings,
+    tuning_seconds,
+)
+from autosf.app.search_sample import final_settings, searched_entities, searched_part, times_the_sample
 from autosf.app.training import Job, run_training, threads_for
 from autosf.app.tuning import TuningJob, run_tuning
 from autosf.app.whole_file import write_whole
@@ -27,6 +37,7 @@ from autosf.errors import UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.labels import labelled_graph
 from autosf.runs.ledger import held
+from autosf.runs.playoff import NAME, Played, contestant_folder, playoff_as_text, playoff_folder
 from autosf.runs.ranges import tuning_ranges
 from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
 from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
@@ -41,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from autosf.algebra.structure import Structure
-    from autosf.app.run_results import Outcome
+    from autosf.app.run_results import Best, Outcome
     from autosf.embedding.model import Model
     from autosf.embedding.state import State
     from autosf.graph.knowledge_graph import KnowledgeGraph
@@ -60,7 +71,7 @@ PATIENCE = 0  # unless the user says otherwise: what curves are compared by is t
 LARGE = 100_000  # entities: from here on the embeddings of several workers at once may not fit
 SEND_SECONDS = 60.0  # between two checkpoints that a trial on a cluster sends: all arrive at one driver
 REQUEST = "search.json"
-
+PLAYOFF = 4  # trainings on all of the graph, the winner's among them
 
 PAPER = SearchSettings()
 POOL = 128  # candidates that `free` draws from in a round; their canonical forms are most of its own time
@@ -84,6 +95,7 @@ class Request:
     final_dimension: int | None = None
     sample: int | None = None  # entities to search on; the winner is trained on all
     sample_by: str = "walk"
+    playoff: int = PLAYOFF  # structures that meet on all of the graph after a search on a sample
     tuning_share: float = 0.0  # of the budget; 0 where settings are given
     command: str = ""
 
@@ -169,7 +181,7 @@ def begun(
         settings, tuned = tuned_settings(graph, request, folder, tuning, say)
     settings = often_validated(settings)
     beside = {"budget": request.budget, "final_dimension": request.final_dimension, "tuning": tuned}
-    beside["sample"] = sample
+    beside |= {"sample": sample, "playoff": request.playoff} if sample else {"sample": None}
     plan = Plan(
         settings=settings,
         search=asdict(request.searched(settings)) | beside,
@@ -309,7 +321,7 @@ def served(
         keep=settings.strategy == "free",
         budget=seconds_to_serve(run, budget),
         last_trials=last,
-        last_rounds=1,  # the winner's
+        last_rounds=last_rounds(run),
         save_seconds=SAVE_SECONDS if site is None else SEND_SECONDS,
         site=site,
     )
@@ -322,6 +334,11 @@ def served(
             serve(run, strategy_named(settings.strategy, settings), service, outer)
 
 
+def last_rounds(run: Run) -> int:
+    """How many trials' time the winner's training takes, with all of the play-off."""
+    return ceil(playoff_size(run) * times_the_sample(run.plan.search.get("sample")))
+
+
 def seconds_to_serve(run: Run, budget: float | None) -> float:
     """What the budget, given now or when the run began, leaves after tuning."""
     whole = budget if budget is not None else run.plan.search["budget"]
@@ -329,10 +346,22 @@ def seconds_to_serve(run: Run, budget: float | None) -> float:
 
 
 def final_model(
-    run: Run, graph: KnowledgeGraph, device: str, report: Callable[[State], None] = lambda _: None
+    run: Run,
+    graph: KnowledgeGraph,
+    device: str,
+    report: Callable[[State], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Train the winner, if it is not the run's model already, and save it in the run; no test triple is used."""
+    """Train the winner, if it is not the run's model already, and save it in the run; no test triple is used.
+
+    After a search on a sample the first ones are all trained on the whole graph, and the best there has won.
+    """
     outcome = outcome_of(run)
+    if not outcome.is_played_off and graph.digest == run.whole_graph:
+        play_off(run, outcome, graph, device, report, say)
+        outcome = outcome_of(run)
+    if outcome.playoff:
+        keep_champion(run, outcome.playoff[0].structure)
     best = outcome.best
     if best is None and not outcome.records:
         raise UserError(
@@ -340,9 +369,46 @@ def final_model(
         )
     if best is None:
         raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
+    train_in_run(
+        run, model_job(run, graph, best.structure, run.model, device, facts_of_winner(run, best)), report
+    )
+
+
+def facts_of_winner(run: Run, best: Best) -> dict[str, Any]:
+    """What a model's file says of the search it comes from."""
     search = {"strategy": run.plan.search["strategy"], "sample": run.plan.search.get("sample")}
-    facts = {"search": {**search, "best": best_as_json(best)}}
-    train_in_run(run, model_job(run, graph, best.structure, run.model, device, facts), report)
+    return {"search": {**search, "best": best_as_json(best)}}
+
+
+def play_off(
+    run: Run,
+    outcome: Outcome,
+    graph: KnowledgeGraph,
+    device: str,
+    report: Callable[[State], None],
+    say: Callable[[str], None],
+) -> None:
+    """Train the contestants on all of the graph and keep how they came out."""
+    played = []
+    for number, one in enumerate(outcome.contestants, 1):
+        who = f"{called(one.structure)} ({number} of {len(outcome.contestants)})"
+        folder = contestant_folder(run, one.structure)
+        job = model_job(run, graph, one.structure, folder, device, facts_of_winner(run, one))
+        say(f"play-off on the whole graph: {who}")
+        train_in_run(run, job, report)
+        played.append(Played(one.structure, load_model(folder).facts["metrics"]["valid"]["mrr"]))
+        say(f"  validation MRR {played[-1].valid_mrr:.4f}")
+    write_whole(run.folder / NAME, playoff_as_text(played))
+
+
+def keep_champion(run: Run, structure: Structure) -> None:
+    """The model of who won the play-off becomes the run's; those of the others go."""
+    won = contestant_folder(run, structure)
+    with held(run.lock):
+        if is_model_folder(won):
+            shutil.rmtree(run.model, ignore_errors=True)
+            won.rename(run.model)
+        shutil.rmtree(playoff_folder(run), ignore_errors=True)
 
 
 def model_job(
@@ -390,7 +456,8 @@ def kept_model(run: Run, folder: Path, structure: Structure) -> Model | None:
 
 def has_model_of_winner(run: Run, outcome: Outcome) -> bool:
     """Whether the run's model is that of its winner, and not of what led before the search went on."""
-    return outcome.best is not None and kept_model(run, run.model, outcome.best.structure) is not None
+    best = outcome.best if outcome.is_played_off else None
+    return best is not None and kept_model(run, run.model, best.structure) is not None
 
 
 def discard_other_checkpoint(job: Job) -> None:

@@ -50,6 +50,7 @@ class Verdict:
     beats_runner_up: float | None
     human: Finalist | None
     beats_human: float | None  # nothing where the winner is the human-designed one
+    finalists: tuple[Finalist, ...]  # best first
 
 
 def fresh_seeds(settings: SearchSettings) -> list[int]:
@@ -91,6 +92,7 @@ def verdict(past: Sequence[Record], settings: SearchSettings) -> Verdict | None:
         chance_better(winner, runner_up, finalists) if runner_up else None,
         human,
         chance_better(winner, human, finalists) if human and human is not winner else None,
+        tuple(finalists),
     )
 
 

@@ -87,11 +87,15 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--final-dimension", type=int, help="Of the winner's model. [default: as in the search]")
 @click.option(
     "--sample", type=click.IntRange(2),
-    help="Search on a connected part with so many entities; the winner is trained on all.",
+    help="Search on a connected part with so many entities; the best are then trained on all.",
 )  # fmt: skip
 @click.option(
     "--sample-by", type=click.Choice(["walk", "core"]), default="walk", show_default=True,
     help="Entities that random walks meet, near the graph's mix of relations; or its densest core.",
+)  # fmt: skip
+@click.option(
+    "--playoff", type=click.IntRange(1), default=4, show_default=True,
+    help="With --sample: how many are trained on all, to see which is the best there.",
 )  # fmt: skip
 @click.option("--no-tune", is_flag=True, help="Use the defaults for a graph without a preset.")
 @click.option("--tune-share", type=float, help="Of the budget, for tuning such a graph. [default: 0.2]")
@@ -309,7 +313,7 @@ def brought_to_its_end(
             told_of = trial_log(ears, lines.finished, before.records)
             served(run, workers, budget, lines.progress, told_of, site)
     with EpochBar(run.plan.settings.epochs) as bar:
-        final_model(run, graph, device, epoch_log(ears, bar.report, "winner_"))
+        final_model(run, graph, device, epoch_log(ears, bar.report, "winner_"), say)
     result = result_of(run)
     ears.words({"winner": from_rows(result["best"]["structure"]), "ending": result["ending"]})
     return result

@@ -23,7 +23,7 @@ from autosf.app.report.search_story import (
 )
 from autosf.app.run_results import outcome_of, result_of, search_settings
 from autosf.app.search_sample import final_settings
-from autosf.app.search_tables import measured, standard_error, title_of
+from autosf.app.search_tables import measured, on_the_whole, standard_error, title_of
 from autosf.app.searching import graph_again, has_model_of_winner, kept_model
 from autosf.errors import UserError, quoted
 from autosf.graph.known_answers import known_answers
@@ -246,6 +246,7 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
         )
     elif human:
         lines.append("It was designed by people: no other was found to be better.")
+    lines += [f"These figures are of the sample; {line}." for line in on_the_whole(result["playoff"] or ())]
     return tuple(lines)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from autosf.algebra.invariance import canonical
 from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, named
 from autosf.app.report.portrait import title_of
+from autosf.app.search_sample import times_the_sample
 from autosf.app.searching import final_dimension, graph_again, model_job, train_in_run
 from autosf.runs.history import added_epochs
 from autosf.runs.labels import labelled_graph
@@ -71,16 +72,7 @@ def training_seconds(run: Run, records: Sequence[Record]) -> float | None:
     if not spent:
         return None
     width = final_dimension(run) / run.plan.settings.dimension
-    return median(spent) * run.plan.settings.epochs * width * times_the_sample(run)
-
-
-def times_the_sample(run: Run) -> float:
-    """How many times as many scores an epoch on all of the graph has as one on what was searched."""
-    sample = run.plan.search.get("sample")
-    if not sample:
-        return 1.0
-    whole = sample["whole"]
-    return float(whole["train"] * whole["entities"] / (sample["train"] * sample["entities"]))
+    return median(spent) * run.plan.settings.epochs * width * times_the_sample(run.plan.search.get("sample"))
 
 
 def train_opponent(
