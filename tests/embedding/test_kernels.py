@@ -124,3 +124,19 @@ def test_complex_by_torchs_own_complex_numbers():
     flat = [torch.cat([x.real, x.imag], dim=1) for x in (h, r, t)]
     found = score(named("complex").structure, head=flat[0], relation=flat[1], tail=flat[2])
     torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("entities", "dimension", "megabytes", "block"),
+    [
+        (40_943, 64, 0, 192),  # what stays in cache
+        (40_943, 256, 0, 512),  # two queries for each dimension
+        (14_541, 64, 0, 512),  # all of a batch
+        (40_943, 256, 32, 192),  # as the setting says, whatever is fastest
+        (40_943, 256, 1, 6),
+        (3_000_000, 16, 1, 1),
+    ],
+)
+def test_a_block_has_as_many_queries_as_there_is_room_for(entities, dimension, megabytes, block):
+    matrix = torch.empty(entities, dimension, device="meta")
+    assert Workspace.of(matrix, 512, megabytes).block_size == block

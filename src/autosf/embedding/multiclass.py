@@ -24,6 +24,7 @@ from torch.nn import functional
 if TYPE_CHECKING:
     from torch import Tensor
 
+IN_CACHE = 2**25  # bytes of scores that stay there until they are used up
 LOG2_E = 1.4426950408889634
 CHUNK = 4096  # entities whose scores are made, raised and used for the query's gradient while in cache
 SMALLEST, LARGEST = 1e-30, 1e36  # sums of float32 powers that are far from over- and underflow
@@ -49,8 +50,13 @@ class Workspace:
 
     @classmethod
     def of(cls, entities: Tensor, batch_size: int, score_megabytes: int) -> Workspace:
-        """As much as the setting allows, at least one query's scores."""
-        block = max(1, score_megabytes * 2**20 // (4 * len(entities)))
+        """As much as the setting allows, at least one query's scores.
+
+        Without a setting: what stays in cache, but scores of two queries for each dimension at least. With fewer
+        the entities' gradient, which every block reads and writes, costs more than scores that leave the cache.
+        """
+        room = score_megabytes * 2**20 or max(IN_CACHE, 2 * 4 * entities.numel())
+        block = max(1, room // (4 * len(entities)))
         block = min(batch_size, block - block % 64 if block > 64 else block)  # 64 fills the vector units
         return cls.for_block(entities, block)
 

@@ -44,7 +44,7 @@ class TrainingSettings:
     patience: int = 5  # validations without a better MRR before training stops; 0 never stops
     validate_every: int = 5  # epochs; 0 never validates
     validation_candidates: int = 0  # entities that validation estimates ranks from; 0 ranks among all
-    score_megabytes: int = 32  # of scores held at once, which bounds the memory and keeps them in cache
+    score_megabytes: int = 0  # of scores held at once, which bounds the memory; 0 holds as many as is fastest
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
@@ -99,7 +99,7 @@ RANGES: dict[str, tuple[float, float, str]] = {
     "patience": (0, ANY, "a number from 0"),
     "validate_every": (0, ANY, "a number from 0"),
     "validation_candidates": (0, ANY, "a number from 0"),
-    "score_megabytes": (1, ANY, "a number from 1"),
+    "score_megabytes": (0, ANY, "a number from 0"),
 }
 
 

@@ -48,13 +48,13 @@ def key_of(trial: Trial, graph: str, settings: TrainingSettings) -> Key:
 
 
 def settings_digest(settings: TrainingSettings) -> str:
-    """SHA-256 of the settings that are not the defaults, but `epochs`, which is a trial's own.
+    """SHA-256 of the settings that are not the defaults, but `epochs`, which is a trial's own, and memory's.
 
     So a setting that a later version adds leaves the keys of earlier records as they are.
     """
     usual = TrainingSettings().as_dict()
     chosen = {name: value for name, value in settings.as_dict().items() if value != usual[name]}
-    return digest({name: value for name, value in chosen.items() if name != "epochs"})
+    return digest({name: value for name, value in chosen.items() if name not in ("epochs", "score_megabytes")})
 
 
 def digest(content: Mapping[str, Any]) -> str:
