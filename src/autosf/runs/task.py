@@ -54,7 +54,9 @@ def settings_digest(settings: TrainingSettings) -> str:
     """
     usual = TrainingSettings().as_dict()
     chosen = {name: value for name, value in settings.as_dict().items() if value != usual[name]}
-    return digest({name: value for name, value in chosen.items() if name not in ("epochs", "score_megabytes")})
+    return digest(
+        {name: value for name, value in chosen.items() if name not in ("epochs", "score_megabytes")}
+    )
 
 
 def digest(content: Mapping[str, Any]) -> str:
