@@ -85,17 +85,15 @@ def inverting(structure: Structure, names: Sequence[int], rng: Random) -> Struct
     Of two mirrored cells one, drawn at random, decides about the other; on the diagonal only parts that keep their
     names may stand.
     """
-    signed = (0, *names)
-    cells = list(structure.cells)
-    kept = [part for part in range(1, structure.parts + 1) if signed[part] == part]
+    cells, under_names = list(structure.cells), renamed(structure, names).cells
+    kept = [part for part, name in enumerate(names, 1) if name == part]
     for one, other in mirrored(structure.parts):
         if one == other:
             if cells[one] and abs(cells[one]) not in kept:
                 cells[one] = rng.choice(kept) if kept else 0
             continue
         decides, follows = rng.sample((one, other), 2)
-        cell = cells[decides]
-        cells[follows] = signed[cell] if cell >= 0 else -signed[-cell]
+        cells[follows] = under_names[decides]
     return from_cells(cells)
 
 
