@@ -115,6 +115,8 @@ def test_the_best_on_the_sample_meet_on_the_whole_and_the_best_there_wins(graph,
     assert model.facts["metrics"]["valid"]["mrr"] == figures[0]
     assert [list(row) for row in model.structure.rows] == result["best"]["structure"]
     assert not (out / "playoff").exists()
+    human = next(row["valid_mrr"] for row in result["playoff"][1:] if row["names"])
+    assert autosf.load(out / "human").facts["metrics"]["valid"]["mrr"] == human
     assert f"on the whole graph: {figures[0]:.4f}" in " ".join(content_of(open_run(out)).headline)
     assert answered(capfd, "resume", out)[1] == result
 

@@ -47,9 +47,10 @@ from autosf.search.free import most_finals
 from autosf.search.record import OUT_OF_TIME
 from autosf.search.settings import SearchSettings
 from autosf.search.strategies import asynchronous_strategy, strategy_named
+from autosf.search.verdict import is_human_designed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from autosf.algebra.structure import Structure
     from autosf.app.run_results import Best, Outcome
@@ -361,7 +362,7 @@ def final_model(
         play_off(run, outcome, graph, device, report, say)
         outcome = outcome_of(run)
     if outcome.playoff:
-        keep_champion(run, outcome.playoff[0].structure)
+        keep_champion(run, outcome.playoff)
     best = outcome.best
     if best is None and not outcome.records:
         raise UserError(
@@ -401,14 +402,24 @@ def play_off(
     write_whole(run.folder / NAME, playoff_as_text(played))
 
 
-def keep_champion(run: Run, structure: Structure) -> None:
-    """The model of who won the play-off becomes the run's; those of the others go."""
-    won = contestant_folder(run, structure)
+def keep_champion(run: Run, playoff: Sequence[Played]) -> None:
+    """The model of who won becomes the run's, the best human-designed one's stays to compare with; others go."""
+    first, *others = (one.structure for one in playoff)
+    kept = {run.model: first}
+    if human := next(filter(is_human_designed, others), None):
+        kept[human_folder(run)] = human
     with held(run.lock):
-        if is_model_folder(won):
-            shutil.rmtree(run.model, ignore_errors=True)
-            won.rename(run.model)
+        for place, structure in kept.items():
+            trained = contestant_folder(run, structure)
+            if is_model_folder(trained):
+                shutil.rmtree(place, ignore_errors=True)
+                trained.rename(place)
         shutil.rmtree(playoff_folder(run), ignore_errors=True)
+
+
+def human_folder(run: Run) -> Path:
+    """Where the model of a human-designed structure is, trained as the winner to compare with."""
+    return run.folder / "human"
 
 
 def model_job(

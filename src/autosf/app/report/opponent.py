@@ -10,7 +10,7 @@ from autosf.algebra.invariance import canonical
 from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, named
 from autosf.app.report.portrait import title_of
 from autosf.app.search_sample import times_the_sample
-from autosf.app.searching import final_dimension, graph_again, model_job, train_in_run
+from autosf.app.searching import final_dimension, graph_again, human_folder, model_job, train_in_run
 from autosf.runs.history import added_epochs
 from autosf.runs.labels import labelled_graph
 from autosf.search.verdict import is_human_designed
@@ -40,12 +40,12 @@ class Opponent:
 
 
 def opponent_of(run: Run, outcome: Outcome) -> Opponent:
-    """The best of the four that is not the winner itself, by the finals, else by the leaderboard."""
+    """The best of the four that is not the winner itself, by play-off, finals, or else by the leaderboard."""
     structure = best_human(outcome)
     return Opponent(
         structure=structure,
         title=title_of(structure),
-        folder=run.folder / "human",
+        folder=human_folder(run),
         seconds=training_seconds(run, outcome.records),
     )
 
@@ -56,9 +56,10 @@ def best_human(outcome: Outcome) -> Structure:
     assert best is not None, "a search without any success has no winner to compare with"
     own = canonical(best.structure, "extended")
     finals = [best.verdict.human.structure] if best.verdict and best.verdict.human else []
+    played = [one.structure for one in outcome.playoff if is_human_designed(one.structure)]
     tried = [row.structure for row in outcome.standings if is_human_designed(row.structure)]
     untried = [named(name).structure for name in (UNTRIED, *HUMAN_DESIGNED_FOUR)]
-    forms = (canonical(structure, "extended") for structure in (*finals, *tried, *untried))
+    forms = (canonical(structure, "extended") for structure in (*played, *finals, *tried, *untried))
     return next(form for form in forms if form != own)
 
 
