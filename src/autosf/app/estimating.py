@@ -12,7 +12,7 @@ from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
 from autosf.app.duration import span_in_words
 from autosf.app.run_results import search_settings
-from autosf.app.searching import TUNED_WITH, cores
+from autosf.app.searching import TUNED_WITH, cores, last_rounds
 from autosf.embedding.epochs import changes_in_place, epoch_runner
 from autosf.embedding.model import Model
 from autosf.embedding.queries import training_queries
@@ -111,13 +111,21 @@ def training_announced(cost: Cost, settings: TrainingSettings) -> str | None:
 
 
 def search_announced(
-    cost: Cost, settings: TrainingSettings, search: SearchSettings, workers: int, budget: float | None
+    cost: Cost,
+    settings: TrainingSettings,
+    search: SearchSettings,
+    workers: int,
+    budget: float | None,
+    last: int = 1,
 ) -> str | None:
-    """A sentence on a search that will be long, or whose budget is too short for its first steps."""
+    """A sentence on a search that will be long, or whose budget is too short for its first steps.
+
+    The winner's own training, or a play-off on more of the graph, takes as long as so many of a trial.
+    """
     one = cost.training(settings)
     each = f"about {span_in_words(one)} a full training"
     if budget is None:
-        seconds = most_trainings(search) * one / workers
+        seconds = (most_trainings(search) / workers + last) * one
         beside = f", {workers} at a time" if workers > 1 else ""
         told = f"{each}{beside}: at most about {span_in_words(seconds)}; --budget sets a limit"
         return told if seconds >= LONG else None
@@ -139,15 +147,17 @@ def announcement(run: Run, graph: KnowledgeGraph, workers: int | None, budget: f
         torch.set_num_threads(before)
     staff = workers or max(1, cores() // plan.threads)
     whole = budget if budget is not None else plan.search["budget"]
-    return search_announced(cost, plan.settings, search_settings(run), staff, whole) if cost else None
+    if cost is None:
+        return None
+    return search_announced(cost, plan.settings, search_settings(run), staff, whole, last_rounds(run))
 
 
 def most_trainings(search: SearchSettings) -> int:
-    """Full trainings that a strategy asks for at most, the winner's own included."""
+    """Full trainings that a strategy asks for at most."""
     if search.strategy == "free":
-        return (search.trials or 0) + most_finals(search) + 1
+        return (search.trials or 0) + most_finals(search)
     rounds = search.rounds * search.chosen
     if search.strategy in ("random", "tpe"):
-        return (search.trials or rounds) + 1
+        return search.trials or rounds
     whole = 5 + rounds * ((search.blocks - PARTS) // 2)  # the five f^4 first
-    return min(whole, search.trials or whole) + 1
+    return min(whole, search.trials or whole)
