@@ -11,7 +11,7 @@ import polars as pl
 from autosf.algebra.invariance import canonical
 from autosf.algebra.structure import Structure
 from autosf.algebra.zoo import named
-from autosf.app.searching import final_model
+from autosf.app.final_model import final_model
 from autosf.embedding.settings import TrainingSettings
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.graph.synthetic import patterned_graph

@@ -15,13 +15,13 @@ from rich.console import Console
 import autosf
 from autosf.algebra.structure import from_rows
 from autosf.app.cli import run
+from autosf.app.final_model import final_model
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
 from autosf.app.search_tables import leaderboard_for_people
 from autosf.app.searching import (
     Request,
     begun,
-    final_model,
     keep_request,
     often_validated,
     served,

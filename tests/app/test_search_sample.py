@@ -1,20 +1,24 @@
 """`autosf search --sample`: the search sees a part of the graph, the winner is trained on all of it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import autosf
+from autosf.algebra.structure import from_rows
 from autosf.algebra.zoo import named
-from autosf.app import searching
+from autosf.app import final_model
 from autosf.app.cli import run
 from autosf.app.report.content import content_of
-from autosf.app.run_results import Best, contestants
+from autosf.app.run_results import Best, contestants, outcome_of
 from autosf.app.search_sample import final_settings, searched_part, told_sample
+from autosf.app.training import Diverged
 from autosf.embedding.presets import LARGE
 from autosf.embedding.settings import TrainingSettings
 from autosf.graph.synthetic_large import LargeGraph, write_large_graph
-from autosf.runs.run import open_run
+from autosf.runs.playoff import contestant_folder, figures_as_text, kept_figures, playoff_file
+from autosf.runs.run import Run, open_run
 
 SMALL = ["--strategy", "paper", "--trials", "2", "--epochs", "2", "--dimension", "8", "--workers", "1"]
 
@@ -122,13 +126,18 @@ def test_the_best_on_the_sample_meet_on_the_whole_and_the_best_there_wins(graph,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["training", "deciding", "moving"])
+@pytest.mark.parametrize("moment", ["training", "figures", "moving", "renaming"])
 def test_a_play_off_that_was_cut_goes_on_to_the_same_winner(graph, tmp_path, capfd, monkeypatch, moment):
     wish = ["search", graph, "--sample", 150, *SMALL, "--trials", 4]
     _, result, _ = answered(capfd, *wish, "--out", tmp_path / "whole")
-    where = {"training": "load_model", "deciding": "write_whole", "moving": "keep_champion"}[moment]
+    where = {
+        "training": "load_model",
+        "figures": "write_whole",
+        "moving": "keep_champion",
+        "renaming": "human_folder",
+    }
     with monkeypatch.context() as patch:
-        patch.setattr(searching, where, killed)
+        patch.setattr(final_model, where[moment], killed)
         with pytest.raises(Killed):
             run([*map(str, wish), "--out", str(tmp_path / "cut")])
     assert not (tmp_path / "cut" / "model").exists()
@@ -136,7 +145,97 @@ def test_a_play_off_that_was_cut_goes_on_to_the_same_winner(graph, tmp_path, cap
     code, again, said = answered(capfd, "resume", tmp_path / "cut")
     assert code == 0
     assert (again["playoff"], again["best"]) == (result["playoff"], result["best"])
-    assert ("play-off" in said) == (moment != "moving")
+    assert ("play-off" in said) == (moment in ("training", "figures"))
+    assert not (tmp_path / "cut" / "playoff").exists()
+
+
+@pytest.mark.slow
+def test_a_cut_between_the_two_models_that_stay_is_made_good(graph, tmp_path, capfd, monkeypatch):
+    out, discarded = tmp_path / "run", final_model.discard
+
+    def cut(folder):
+        if folder.name == "human":
+            raise Killed
+        discarded(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(final_model, "discard", cut)
+        with pytest.raises(Killed):
+            run([*map(str, ["search", graph, "--sample", 150, *SMALL, "--trials", 4]), "--out", str(out)])
+    assert (out / "model").exists()
+    assert answered(capfd, "resume", out)[0] == 0
+    assert (out / "human").exists()
+    assert not (out / "playoff").exists()
+
+
+@pytest.mark.slow
+def test_a_contestant_that_diverges_has_lost(graph, tmp_path, capfd, monkeypatch):
+    trained, tried = final_model.train_in_run, []
+
+    def diverging(run, job, report):
+        tried.append(job.structure)
+        if len(tried) == 1:
+            raise Diverged("training diverged in its first epoch")
+        trained(run, job, report)
+
+    monkeypatch.setattr(final_model, "train_in_run", diverging)
+    out = tmp_path / "run"
+    code, result, said = answered(
+        capfd, "search", graph, "--sample", 150, *SMALL, "--trials", 4, "--out", out
+    )
+    assert code == 0
+    assert "diverged" in said
+    assert result["playoff"][-1]["valid_mrr"] == 0
+    assert from_rows(result["playoff"][-1]["structure"]) == tried[0]
+    assert "diverged: " in " ".join(content_of(open_run(out)).headline)
+
+
+@pytest.mark.slow
+def test_what_was_played_is_not_trained_again_and_time_is_left_for_one_at_least(graph, tmp_path, capfd):
+    out = tmp_path / "run"
+    wish = ["search", graph, "--sample", 150, *SMALL, "--trials", 4, "--budget", "10m", "--out", out]
+    assert answered(capfd, *wish)[0] == 0
+    opened, graph = open_run(out), autosf.read_graph(graph)
+    figures = kept_figures(opened)
+    slowed = [replace(one, seconds=400.0) for one in list(figures.values())[:1]]
+    playoff_file(opened).write_text(figures_as_text(slowed))
+    (out / "model").rename(out / "away")
+    said = []
+    final_model.final_model(opened, graph, "cpu", say=said.append)
+    again = outcome_of(opened)
+    assert [one.valid_mrr for one in again.playoff] == [slowed[0].valid_mrr, None, None, None]
+    assert again.best.structure == slowed[0].structure
+    assert len([line for line in said if "no time is left" in line]) == 3
+    final_model.final_model(opened, graph, "cpu", say=said.append, budget=10_000.0)
+    assert not [line for line in said if "play-off on the whole" in line], "the play-off was decided"
+
+
+@pytest.mark.slow
+def test_without_the_whole_graph_its_models_are_not_replaced_by_the_samples(graph, tmp_path, capfd):
+    (tmp_path / "copy").mkdir()
+    for path in graph.iterdir():
+        (tmp_path / "copy" / path.name).write_bytes(path.read_bytes())
+    out, wish = tmp_path / "run", ["--sample", 150, *SMALL, "--trials", 4]
+    result = answered(capfd, "search", tmp_path / "copy", *wish, "--out", out)[1]
+    (out / "playoff").mkdir()
+    (out / "model").rename(contestant_folder(open_run(out), from_rows(result["best"]["structure"])))
+    for path in (tmp_path / "copy").iterdir():
+        path.unlink()
+    assert answered(capfd, "resume", out)[1]["best"] == result["best"]
+    assert len(autosf.load(out).trained.entities) == 400
+    (out / "playoff.json").unlink()
+    (out / "model").rename(out / "away")
+    code, _, said = answered(capfd, "resume", out)
+    assert code == 0
+    assert "the whole graph is gone" in said
+    assert len(autosf.load(out).trained.entities) == 150
+    assert answered(capfd, "resume", out)[2] == "", "nothing is left to do"
+
+
+def test_a_damaged_play_off_is_none(graph, tmp_path):
+    for text in ("", "[{}]", '[{"structure": [[1]], "valid_mrr": 0.5, "seconds": 1}]', "{"):
+        playoff_file(Run(tmp_path, "", None)).write_text(text)
+        assert kept_figures(Run(tmp_path, "", None)) == {}
 
 
 class Killed(BaseException):

@@ -12,6 +12,7 @@ import polars as pl
 from autosf.algebra.notebook import beside, facts
 from autosf.app.cluster_site import site_of
 from autosf.app.duration import seconds_in
+from autosf.app.final_model import final_model
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
 from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
@@ -24,7 +25,6 @@ from autosf.app.searching import (
     begun,
     default_threads,
     default_trials,
-    final_model,
     graph_again,
     is_done,
     is_to_be_tuned,
@@ -214,7 +214,14 @@ def finished(
     before = outcome_of(run)
     if not is_done(before, budget):
         served(run, workers, budget, finished=trial_log(tracker, past=before.records), site=site)
-    final_model(run, graph, device, epoch_log(tracker, prefix="winner_"))
+    final_model(
+        run,
+        graph,
+        device,
+        epoch_log(tracker, prefix="winner_"),
+        contestant=lambda number: epoch_log(tracker, prefix=f"playoff{number}_"),
+        budget=budget,
+    )
     found = Found(run.folder, outcome_of(run))
     tracker.words({"winner": found.best.structure, "ending": found.ending, **run.plan.settings.as_dict()})
     return found

@@ -93,7 +93,7 @@ def outcome_of(run: Run) -> Outcome:
     ranking = ranked(standings, decided)
     meeting = contestants(ranking, playoff_size(run)) if has_ended else ()
     played = kept_playoff(run, [one.structure for one in meeting])
-    leads = played[0].structure if played else None
+    leads = played[0].structure if played and played[0].valid_mrr else None
     return Outcome(
         records=tuple(records),
         standings=standings,
@@ -123,6 +123,11 @@ def contestants(ranking: list[Best], count: int) -> list[Best]:
     if human and human not in first:
         first[-1:] = [human]
     return first if count > 1 and len(first) > 1 else []
+
+
+def final_dimension(run: Run) -> int:
+    """Of the winner's model."""
+    return int(run.plan.search["final_dimension"] or run.plan.settings.dimension)
 
 
 def playoff_size(run: Run) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from autosf.app.run_results import final_dimension
 from autosf.embedding.presets import FOR_LARGE, LARGE
 from autosf.graph.subgraph import facts, subgraph
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from autosf.embedding.settings import TrainingSettings
     from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.runs.run import Run
 
 
 def searched_entities(graph: KnowledgeGraph, sample: int | None) -> int:
@@ -41,12 +43,19 @@ def told_sample(sample: Mapping[str, Any]) -> str:
     return f"a sample of {', '.join(sizes)}; its mix of relations differs by {sample['mix_distance']:.1%}"
 
 
-def times_the_sample(sample: Mapping[str, Any] | None) -> float:
-    """How many times as many scores an epoch on all of the graph has as one on what was searched."""
+def times_the_sample(run: Run) -> float:
+    """How many times as long as a full trial the winner's training takes, by the products both have to do."""
+    settings, wider = run.plan.settings, final_dimension(run) / run.plan.settings.dimension
+    sample = run.plan.search.get("sample")
     if not sample:
-        return 1.0
+        return wider
     whole = sample["whole"]
-    return float(whole["train"] * whole["entities"] / (sample["train"] * sample["entities"]))
+
+    def products(graph: Mapping[str, Any], loss: str) -> float:
+        return float(graph["train"] * (graph["entities"] if loss == "multiclass" else settings.negatives))
+
+    final = final_settings(settings, whole["entities"])
+    return wider * products(whole, final.loss) / products(sample, settings.loss)
 
 
 def final_settings(settings: TrainingSettings, entities: int) -> TrainingSettings:

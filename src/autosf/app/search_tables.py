@@ -72,8 +72,15 @@ def on_the_whole(playoff: Sequence[Mapping[str, Any]]) -> list[str]:
     if not playoff:
         return []
     first, *others = playoff
-    told = ", ".join(f"{row['valid_mrr']:.4f} {title_of(row)}" for row in others)
-    return [f"on the whole graph: {first['valid_mrr']:.4f}; the others: {told}"]
+    told = ", ".join(f"{played(row)} {title_of(row)}" for row in others)
+    return [f"on the whole graph: {played(first)}; the others: {told}"]
+
+
+def played(row: Mapping[str, Any]) -> str:
+    """A contestant's figure, or why it has none."""
+    if row["valid_mrr"] is None:
+        return "no time for"
+    return f"{row['valid_mrr']:.4f}" if row["valid_mrr"] else "diverged:"
 
 
 def standard_error(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:

@@ -1,11 +1,12 @@
-"""`autosf search` from graph to run folder and model: settings tuned if need be, the strategy served, its winner
-trained. Each step picks up what is there already, so that going on after any end is doing the steps again."""
+"""`autosf search` from graph to run folder: settings tuned if need be, the strategy served; then `final_model`.
+
+Each step picks up what is there already, so that going on after any end is doing the steps again.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from dataclasses import asdict, dataclass, replace
 from math import ceil
@@ -16,28 +17,16 @@ from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
 from autosf.app.graphs import graph_of
 from autosf.app.live_file import LiveFile, both
-from autosf.app.run_results import (
-    best_as_json,
-    called,
-    is_run,
-    outcome_of,
-    playoff_size,
-    search_settings,
-    tuning_seconds,
-)
-from autosf.app.search_sample import final_settings, searched_entities, searched_part, times_the_sample
-from autosf.app.training import Job, run_training, threads_for
+from autosf.app.run_results import is_run, playoff_size, search_settings, tuning_seconds
+from autosf.app.search_sample import searched_entities, searched_part, times_the_sample
+from autosf.app.training import threads_for
 from autosf.app.tuning import TuningJob, run_tuning
 from autosf.app.whole_file import write_whole
-from autosf.embedding.checkpoints import load_checkpoint
-from autosf.embedding.model_folder import is_model_folder, load_model
 from autosf.embedding.presets import has_preset
 from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
 from autosf.errors import UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.labels import labelled_graph
-from autosf.runs.ledger import held
-from autosf.runs.playoff import NAME, Played, contestant_folder, playoff_as_text, playoff_folder
 from autosf.runs.ranges import tuning_ranges
 from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
 from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
@@ -47,15 +36,11 @@ from autosf.search.free import most_finals
 from autosf.search.record import OUT_OF_TIME
 from autosf.search.settings import SearchSettings
 from autosf.search.strategies import asynchronous_strategy, strategy_named
-from autosf.search.verdict import is_human_designed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
-    from autosf.algebra.structure import Structure
-    from autosf.app.run_results import Best, Outcome
-    from autosf.embedding.model import Model
-    from autosf.embedding.state import State
+    from autosf.app.run_results import Outcome
     from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.runs.cluster import Site
     from autosf.runs.run import Run
@@ -154,6 +139,8 @@ def refuse_unsearchable(graph: KnowledgeGraph, request: Request) -> None:
         )
     if request.tuning_share and not 0 < request.tuning_share < 1:
         raise UserError(f"--tune-share: expected a number between 0 and 1, found {request.tuning_share}")
+    if request.playoff < 1:
+        raise UserError(f"--playoff: expected a number from 1, found {request.playoff}")
     if request.threads < 1:
         raise UserError(f"--threads: expected a number from 1, found {request.threads}")
     for dimension in (request.settings.dimension, request.final_dimension or PARTS):
@@ -291,9 +278,9 @@ def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> Knowle
         graph = graph_of(run.plan.source) if run.plan.source else None
     except UserError as error:
         say(f"going on without the graph's source, so that the model will know no test triples ({error})")
-        if run.plan.search.get("sample"):
-            say("the winner is trained on the sample, as the whole graph is gone")
         graph = None
+    if graph is None and run.plan.search.get("sample"):
+        say("no play-off, and a new model is trained on the sample: the whole graph is gone")
     if graph is None:
         return labelled_graph(run.graph_folder, run.labels)
     refuse_other_graph(run, graph)
@@ -337,144 +324,10 @@ def served(
 
 def last_rounds(run: Run) -> int:
     """How many trials' time the winner's training takes, with all of the play-off."""
-    return ceil(playoff_size(run) * times_the_sample(run.plan.search.get("sample")))
+    return ceil(playoff_size(run) * times_the_sample(run))
 
 
 def seconds_to_serve(run: Run, budget: float | None) -> float:
     """What the budget, given now or when the run began, leaves after tuning."""
     whole = budget if budget is not None else run.plan.search["budget"]
     return float("inf") if whole is None else whole - tuning_seconds(run)
-
-
-def final_model(
-    run: Run,
-    graph: KnowledgeGraph,
-    device: str,
-    report: Callable[[State], None] = lambda _: None,
-    say: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Train the winner, if it is not the run's model already, and save it in the run; no test triple is used.
-
-    After a search on a sample the first ones are all trained on the whole graph, and the best there has won.
-    """
-    outcome = outcome_of(run)
-    if not outcome.is_played_off and graph.digest == run.whole_graph:
-        play_off(run, outcome, graph, device, report, say)
-        outcome = outcome_of(run)
-    if outcome.playoff:
-        keep_champion(run, outcome.playoff)
-    best = outcome.best
-    if best is None and not outcome.records:
-        raise UserError(
-            f"{shown(run.folder)}: no trial was finished in time; `autosf resume` with a larger --budget goes on"
-        )
-    if best is None:
-        raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
-    train_in_run(
-        run, model_job(run, graph, best.structure, run.model, device, facts_of_winner(run, best)), report
-    )
-
-
-def facts_of_winner(run: Run, best: Best) -> dict[str, Any]:
-    """What a model's file says of the search it comes from."""
-    search = {"strategy": run.plan.search["strategy"], "sample": run.plan.search.get("sample")}
-    return {"search": {**search, "best": best_as_json(best)}}
-
-
-def play_off(
-    run: Run,
-    outcome: Outcome,
-    graph: KnowledgeGraph,
-    device: str,
-    report: Callable[[State], None],
-    say: Callable[[str], None],
-) -> None:
-    """Train the contestants on all of the graph and keep how they came out."""
-    played = []
-    for number, one in enumerate(outcome.contestants, 1):
-        who = f"{called(one.structure)} ({number} of {len(outcome.contestants)})"
-        folder = contestant_folder(run, one.structure)
-        job = model_job(run, graph, one.structure, folder, device, facts_of_winner(run, one))
-        say(f"play-off on the whole graph: {who}")
-        train_in_run(run, job, report)
-        played.append(Played(one.structure, load_model(folder).facts["metrics"]["valid"]["mrr"]))
-        say(f"  validation MRR {played[-1].valid_mrr:.4f}")
-    write_whole(run.folder / NAME, playoff_as_text(played))
-
-
-def keep_champion(run: Run, playoff: Sequence[Played]) -> None:
-    """The model of who won becomes the run's, the best human-designed one's stays to compare with; others go."""
-    first, *others = (one.structure for one in playoff)
-    kept = {run.model: first}
-    if human := next(filter(is_human_designed, others), None):
-        kept[human_folder(run)] = human
-    with held(run.lock):
-        for place, structure in kept.items():
-            trained = contestant_folder(run, structure)
-            if is_model_folder(trained):
-                shutil.rmtree(place, ignore_errors=True)
-                trained.rename(place)
-        shutil.rmtree(playoff_folder(run), ignore_errors=True)
-
-
-def human_folder(run: Run) -> Path:
-    """Where the model of a human-designed structure is, trained as the winner to compare with."""
-    return run.folder / "human"
-
-
-def model_job(
-    run: Run, graph: KnowledgeGraph, structure: Structure, out: Path, device: str, facts: Mapping[str, Any]
-) -> Job:
-    """The training of a structure as a run trains its winner."""
-    settings = replace(run.plan.settings, dimension=final_dimension(run))
-    if run.plan.search.get("sample"):
-        settings = final_settings(settings, len(graph.entities))
-    return Job(
-        graph=graph,
-        structure=structure,
-        settings=settings,
-        seed=run.plan.seed,
-        device=device,
-        out=out,
-        source=run.plan.source,
-        facts=facts,
-        blind=not run.plan.hide_test,
-    )
-
-
-def train_in_run(run: Run, job: Job, report: Callable[[State], None]) -> None:
-    """Train and save a model of the run, unless it is there already."""
-    with held(run.lock), threads_for(job.graph, job.settings), LiveFile(run) as live:
-        kept = kept_model(run, job.out, job.structure)
-        if kept is None or len(kept.entities) != len(job.graph.entities):  # else of the sample alone
-            discard_other_checkpoint(job)
-            heard = live.winner(job.structure, job.settings.epochs, job.seed)
-            run_training(job, True, both(heard, report), run.plan.command)
-
-
-def final_dimension(run: Run) -> int:
-    """Of the winner's model."""
-    return int(run.plan.search["final_dimension"] or run.plan.settings.dimension)
-
-
-def kept_model(run: Run, folder: Path, structure: Structure) -> Model | None:
-    """The model of a structure as the run trains its winner, if the folder holds it."""
-    if not is_model_folder(folder):
-        return None
-    model = load_model(folder).model
-    return model if (model.structure, model.dimension) == (structure, final_dimension(run)) else None
-
-
-def has_model_of_winner(run: Run, outcome: Outcome) -> bool:
-    """Whether the run's model is that of its winner, and not of what led before the search went on."""
-    best = outcome.best if outcome.is_played_off else None
-    return best is not None and kept_model(run, run.model, best.structure) is not None
-
-
-def discard_other_checkpoint(job: Job) -> None:
-    """A checkpoint of an earlier winner is in the way of the present one."""
-    if job.checkpoint.exists():
-        try:
-            load_checkpoint(job.checkpoint, job.who)
-        except UserError:
-            job.checkpoint.unlink()

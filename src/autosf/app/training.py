@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 CHECKPOINT_SECONDS = 20  # between two checkpoints, so that writing them costs little
 
 
+class Diverged(UserError):  # noqa: N818 - named as what happened
+    """A training came to nothing because its loss is not finite."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What is to be trained, and where it goes."""
@@ -215,7 +219,7 @@ def trained_result(
     unusable = changes_in_place(job.settings) and trained.state.best is None  # half an epoch has spoilt them
     if trained.ending == "diverged" and (unusable or not trained.state.curve):
         epoch = "its first epoch" if not trained.state.curve else f"epoch {trained.state.epochs + 1}"
-        raise UserError(f"training diverged in {epoch}: the loss is not finite; lower learning_rate")
+        raise Diverged(f"training diverged in {epoch}: the loss is not finite; lower learning_rate")
     finished = trained.ending != "interrupted" and len(valid_triples)
     valid = measured(trained.model) if finished else None
     return trained, {

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from autosf.app.final_model import final_model
 from autosf.app.live_file import NAME
-from autosf.app.searching import Request, begun, final_model, served
+from autosf.app.searching import Request, begun, served
 from autosf.app.web import watching
 from autosf.app.web.site import Site
 from autosf.app.web.watching import Watch

@@ -62,9 +62,9 @@ def meet_opponent(run: Run, human: bool | None, device: str) -> None:
     """Train the best human-designed structure if that is wanted, and if there is a winner to compare with."""
     from autosf.app.commands.training import EpochBar
     from autosf.app.duration import span_in_words
+    from autosf.app.final_model import has_model_of_winner, kept_model
     from autosf.app.report.opponent import CHEAP, opponent_of, train_opponent
     from autosf.app.run_results import outcome_of
-    from autosf.app.searching import has_model_of_winner, kept_model
 
     outcome = outcome_of(run)
     if human is False or outcome.state != "ended" or outcome.best is None:

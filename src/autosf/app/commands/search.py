@@ -214,10 +214,10 @@ def resume(
     """
     from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
+    from autosf.app.final_model import has_model_of_winner
     from autosf.app.run_results import is_run, outcome_of, result_of
     from autosf.app.searching import (
         graph_again,
-        has_model_of_winner,
         is_done,
         pending_request,
         requested_graph,
@@ -296,9 +296,10 @@ def brought_to_its_end(
     from autosf.algebra.structure import from_rows
     from autosf.app.commands.training import EpochBar
     from autosf.app.estimating import announcement
+    from autosf.app.final_model import final_model
     from autosf.app.run_results import outcome_of, result_of, search_settings
     from autosf.app.search_progress import SearchLines
-    from autosf.app.searching import final_model, is_done, served
+    from autosf.app.searching import is_done, served
     from autosf.app.tracking import NOBODY, epoch_log, trial_log
 
     before, ears = outcome_of(run), tracker or NOBODY
@@ -313,7 +314,15 @@ def brought_to_its_end(
             told_of = trial_log(ears, lines.finished, before.records)
             served(run, workers, budget, lines.progress, told_of, site)
     with EpochBar(run.plan.settings.epochs) as bar:
-        final_model(run, graph, device, epoch_log(ears, bar.report, "winner_"), say)
+        final_model(
+            run,
+            graph,
+            device,
+            epoch_log(ears, bar.report, "winner_"),
+            contestant=lambda number: epoch_log(ears, bar.report, f"playoff{number}_"),
+            say=say,
+            budget=budget,
+        )
     result = result_of(run)
     ears.words({"winner": from_rows(result["best"]["structure"]), "ending": result["ending"]})
     return result

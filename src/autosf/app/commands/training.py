@@ -172,6 +172,7 @@ class EpochBar:
 
         out = console(stderr=True)
         self._lines, self._told, self._epochs = not out.is_terminal, time.monotonic(), epochs
+        self._reached = 0
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(),
@@ -195,6 +196,9 @@ class EpochBar:
         best = state.best
         mrr = f"{best.valid_mrr:.4f}" if best and best.valid_mrr is not None else "-"
         loss = f"{state.curve[-1].loss:.4f}"
+        if state.epochs < self._reached:  # another training
+            self._bar.reset(self._task)
+        self._reached = state.epochs
         self._bar.update(self._task, completed=state.epochs, loss=loss, mrr=mrr)
         if self._lines and time.monotonic() - self._told > LINE_SECONDS:
             self._told = time.monotonic()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from autosf import __version__
 from autosf.algebra.invariance import canonical
 from autosf.app.duration import span_in_words
+from autosf.app.final_model import has_model_of_winner, kept_model
 from autosf.app.report.comparison import Comparison, Ground, compared, ranking_seconds
 from autosf.app.report.opponent import opponent_of
 from autosf.app.report.portrait import Portrait, human_designed, portrait, spoken
@@ -24,7 +25,7 @@ from autosf.app.report.search_story import (
 from autosf.app.run_results import outcome_of, result_of, search_settings
 from autosf.app.search_sample import final_settings
 from autosf.app.search_tables import measured, on_the_whole, standard_error, title_of
-from autosf.app.searching import graph_again, has_model_of_winner, kept_model
+from autosf.app.searching import graph_again
 from autosf.errors import UserError, quoted
 from autosf.graph.known_answers import known_answers
 from autosf.graph.statistics import RelationDetail, findings, statistics

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from autosf.algebra.invariance import canonical
 from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, named
+from autosf.app.final_model import human_folder, model_job, train_in_run
 from autosf.app.report.portrait import title_of
 from autosf.app.search_sample import times_the_sample
-from autosf.app.searching import final_dimension, graph_again, human_folder, model_job, train_in_run
+from autosf.app.searching import graph_again
 from autosf.runs.history import added_epochs
 from autosf.runs.labels import labelled_graph
 from autosf.search.verdict import is_human_designed
@@ -72,8 +73,7 @@ def training_seconds(run: Run, records: Sequence[Record]) -> float | None:
     ]
     if not spent:
         return None
-    width = final_dimension(run) / run.plan.settings.dimension
-    return median(spent) * run.plan.settings.epochs * width * times_the_sample(run.plan.search.get("sample"))
+    return median(spent) * run.plan.settings.epochs * times_the_sample(run)
 
 
 def train_opponent(

@@ -52,7 +52,7 @@ FINALIST = {
     "seeds": COUNT,
 }
 SEARCH = {
-    "state": {"type": "string", "enum": ["running", "stopped", "training", "ended"]},
+    "state": {"type": "string", "enum": ["running", "stopped", "playoff", "training", "ended"]},
     "ending": nullable("string"),
     "version": TEXT,
     "trials": COUNT,
@@ -96,6 +96,7 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Standing": record({**FINALIST, "epochs": COUNT, "blocks": COUNT}),
+    "Played": record({"structure": ROWS, "names": listed(TEXT), "valid_mrr": nullable("number")}),
     "Running": record(
         {
             "worker": nullable("integer"),
@@ -282,6 +283,7 @@ PATHS: dict[str, Any] = {
                         **SEARCH,
                         "best": {"anyOf": [named("Best"), {"type": "null"}]},
                         "leaderboard": listed(named("Standing")),
+                        "playoff": {"anyOf": [listed(named("Played")), {"type": "null"}]},
                     }
                 ),
                 "The leaderboard.",

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from autosf.app.drawing import formula
 from autosf.app.live_file import running_trials
-from autosf.app.run_results import Outcome, best_as_json, outcome_of, standing_as_json, zoo_names
+from autosf.app.run_results import (
+    Outcome,
+    best_as_json,
+    outcome_of,
+    played_as_json,
+    standing_as_json,
+    zoo_names,
+)
 from autosf.runs.ledger import is_held
+from autosf.runs.playoff import playoff_file
 from autosf.search.record import Trial
 
 if TYPE_CHECKING:
@@ -33,8 +41,11 @@ class Sight:
 
     @property
     def state(self) -> str:
-        """running, stopped or ended; or training, when only the winner's own training is still to come."""
-        return "training" if any(row.is_winner for row in self.running) else self.outcome.state
+        """running, stopped or ended; or training, when only the winner's own training is still to come; or
+        playoff, when the best of a sample meet on the whole graph before it."""
+        if not any(row.is_winner for row in self.running):
+            return self.outcome.state
+        return "training" if self.outcome.is_played_off else "playoff"
 
 
 class Watch:
@@ -77,9 +88,10 @@ def current_trials(run: Run, outcome: Outcome) -> tuple[Running, ...]:
 
 
 def stamp_of(run: Run) -> tuple[object, ...]:
-    """What differs when the ledger has: sizes and times of its files, and whether somebody is at work."""
+    """What differs when ledger or play-off do: sizes and times of their files, and whether somebody is at work."""
     wal = run.ledger.with_name(run.ledger.name + "-wal")
-    return (is_held(run.lock), stamp_of_file(run.ledger), stamp_of_file(wal))
+    files = (run.ledger, wal, playoff_file(run))
+    return (is_held(run.lock), *map(stamp_of_file, files))
 
 
 def stamp_of_file(path: Path) -> tuple[int, int] | None:
@@ -136,4 +148,5 @@ def leaderboard_of(sight: Sight, limit: int) -> dict[str, Any]:
         **how_far(sight),
         "best": best_as_json(outcome.best) if outcome.best else None,
         "leaderboard": [standing_as_json(row) for row in outcome.standings[:limit]],
+        "playoff": [played_as_json(one) for one in outcome.playoff] or None,
     }

@@ -7,6 +7,7 @@ const FIRST_ROWS = 20;
 const STATES = {
   running: "running",
   stopped: "stopped",
+  playoff: "play-off on the whole graph",
   training: "training the winner",
   ended: "ended",
 };
@@ -66,7 +67,7 @@ function showFigures(search) {
 }
 
 async function showRunning(search) {
-  const cards = await Promise.all(search.running.map(card));
+  const cards = await Promise.all(search.running.map((trial) => card(trial, search.state)));
   byId("running").replaceChildren(...cards);
   const idle = {
     running: "The search is choosing what to train next.",
@@ -77,9 +78,10 @@ async function showRunning(search) {
   show("idle", !cards.length);
 }
 
-async function card(trial) {
+async function card(trial, state) {
   const name = trial.names[0] ?? "no name yet";
-  const who = trial.worker === null ? "the winner’s model" : `worker ${trial.worker}, seed ${trial.seed}`;
+  const last = state === "playoff" ? "play-off" : "the winner’s model";
+  const who = trial.worker === null ? last : `worker ${trial.worker}, seed ${trial.seed}`;
   const told = `epoch ${trial.epoch} of ${trial.epochs}`;
   return element(
     "li",
@@ -110,11 +112,12 @@ async function showResults() {
 async function showBest(found) {
   const best = found.best;
   say("best-title", found.state === "ended" || found.state === "training" ? "The winner" : "Best so far");
+  const sampled = found.playoff ? " on the sample" : "";
   byId("best-drawing").replaceChildren(await structureDrawing(best.structure));
   say("best-name", best.names.length ? best.names.join(", ") : "A structure without a name");
-  say("best-measured", `Validation MRR ${measured(best)}`);
+  say("best-measured", `Validation MRR ${measured(best)}${sampled}`);
   say("best-formula", best.formula);
-  byId("best-chances").replaceChildren(...chances(best).map((line) => element("li", {}, line)));
+  byId("best-chances").replaceChildren(...[...chances(best), ...onTheWhole(found.playoff ?? [])].map((line) => element("li", {}, line)));
 }
 
 function measured(row) {
@@ -134,6 +137,12 @@ function chances(best) {
     lines.push("The best human-designed one: no other was found to be better");
   }
   return lines;
+}
+
+function onTheWhole(playoff) {
+  if (!playoff.length) return [];
+  const told = playoff.map((row) => `${mrr(row.valid_mrr)} ${row.names[0] ?? JSON.stringify(row.structure)}`);
+  return [`On the whole graph: ${told.join(", ")}`];
 }
 
 async function showLeaderboard(found) {

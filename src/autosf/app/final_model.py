@@ -1,0 +1,219 @@
+"""The last step of a search: its winner's model; after a search on a sample, a play-off on all of the graph."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from autosf.app.live_file import LiveFile, both
+from autosf.app.run_results import best_as_json, called, final_dimension, outcome_of
+from autosf.app.search_sample import final_settings
+from autosf.app.training import Diverged, Job, run_training, threads_for
+from autosf.app.whole_file import write_whole
+from autosf.embedding.checkpoints import load_checkpoint
+from autosf.embedding.model_folder import is_model_folder, load_model
+from autosf.errors import UserError
+from autosf.graph.text_lines import shown
+from autosf.runs.ledger import held
+from autosf.runs.playoff import (
+    Played,
+    contestant_folder,
+    figures_as_text,
+    kept_figures,
+    playoff_file,
+    playoff_folder,
+)
+from autosf.search.verdict import is_human_designed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from autosf.algebra.structure import Structure
+    from autosf.app.run_results import Best, Outcome
+    from autosf.embedding.model import Model
+    from autosf.embedding.state import State
+    from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.runs.run import Run
+
+
+def final_model(
+    run: Run,
+    graph: KnowledgeGraph,
+    device: str,
+    report: Callable[[State], None] = lambda _: None,
+    *,
+    contestant: Callable[[int], Callable[[State], None]] = lambda _: lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
+    budget: float | None = None,
+) -> None:
+    """Train the winner, if it is not the run's model already, and save it in the run; no test triple is used.
+
+    After a search on a sample the first ones meet on the whole graph, as far as the budget goes; `contestant`
+    gives ears for the epochs of each. The best there has won.
+    """
+    outcome = outcome_of(run)
+    if not outcome.is_played_off and graph.digest == run.whole_graph:
+        play_off(run, outcome, graph, device, contestant, say, budget)
+        outcome = outcome_of(run)
+    if outcome.playoff:
+        keep_champion(run, outcome.playoff)
+    best = outcome.best
+    if best is None and not outcome.records:
+        raise UserError(
+            f"{shown(run.folder)}: no trial was finished in time; `autosf resume` with a larger --budget goes on"
+        )
+    if best is None:
+        raise UserError(f"{shown(run.folder)}: no trial succeeded; see its logs, or try other settings")
+    facts = facts_of_winner(run, best)
+    train_in_run(run, model_job(run, graph, best.structure, run.model, device, facts), report)
+
+
+def facts_of_winner(run: Run, best: Best) -> dict[str, Any]:
+    """What a model's file says of the search it comes from."""
+    search = {"strategy": run.plan.search["strategy"], "sample": run.plan.search.get("sample")}
+    return {"search": {**search, "best": best_as_json(best)}}
+
+
+def play_off(
+    run: Run,
+    outcome: Outcome,
+    graph: KnowledgeGraph,
+    device: str,
+    contestant: Callable[[int], Callable[[State], None]],
+    say: Callable[[str], None],
+    budget: float | None,
+) -> None:
+    """Give every contestant its figure on all of the graph: by training it, unless the time is used up."""
+    figures = {
+        structure: one for structure, one in kept_figures(run).items() if one.valid_mrr is not None
+    }  # who had no time may have it now
+    whole = budget if budget is not None else run.plan.search["budget"]
+    for number, one in enumerate(outcome.contestants, 1):
+        if one.structure in figures:
+            continue
+        before = [figures[other.structure].seconds for other in outcome.contestants[: number - 1]]
+        if whole is not None and before and outcome.seconds + sum(before) + max(before) > whole:
+            figures[one.structure] = Played(one.structure, None)
+            say(f"play-off: no time is left for {called(one.structure)}")
+        else:
+            say(
+                f"play-off on the whole graph: {called(one.structure)} ({number} of {len(outcome.contestants)})"
+            )
+            facts = facts_of_winner(run, one)
+            folder = contestant_folder(run, one.structure)
+            job = model_job(run, graph, one.structure, folder, device, facts)
+            figures[one.structure] = played(run, job, contestant(number), say)
+        write_whole(playoff_file(run), figures_as_text(figures.values()))
+    if not any(figures[one.structure].valid_mrr for one in outcome.contestants):
+        raise UserError(
+            f"{shown(run.folder)}: all trainings on the whole graph diverged; search once more with a lower"
+            " learning_rate"
+        )
+
+
+def played(run: Run, job: Job, report: Callable[[State], None], say: Callable[[str], None]) -> Played:
+    """A contestant's figure. One that diverges has lost, and the others go on."""
+    started = time.monotonic()
+    try:
+        train_in_run(run, job, report)
+    except Diverged as error:
+        say(f"  {error}")
+        return Played(job.structure, 0.0, time.monotonic() - started)
+    facts = load_model(job.out).facts
+    mrr = float(facts["metrics"]["valid"]["mrr"])
+    say(f"  validation MRR {mrr:.4f}")
+    return Played(job.structure, mrr, float(facts["train_seconds"]))
+
+
+def keep_champion(run: Run, playoff: Sequence[Played]) -> None:
+    """The model of who won becomes the run's, the best human-designed one's stays to compare with; others go.
+
+    Folders are renamed before they are deleted: a kill leaves no half of one where another looks for a whole.
+    """
+    first, *others = (one.structure for one in playoff)
+    kept = {run.model: first}
+    if human := next(filter(is_human_designed, others), None):
+        kept[human_folder(run)] = human
+    with held(run.lock):
+        for place, structure in kept.items():
+            trained = contestant_folder(run, structure)
+            if is_model_folder(trained):
+                discard(place)
+                trained.rename(place)
+        discard(playoff_folder(run))
+
+
+def discard(folder: Path) -> None:
+    """Delete a folder, which is gone from its place at once."""
+    away = folder.with_name(f".{folder.name}.discarded")
+    shutil.rmtree(away, ignore_errors=True)
+    if folder.exists():
+        folder.rename(away)
+        shutil.rmtree(away, ignore_errors=True)
+
+
+def human_folder(run: Run) -> Path:
+    """Where the model of a human-designed structure is, trained as the winner to compare with."""
+    return run.folder / "human"
+
+
+def model_job(
+    run: Run, graph: KnowledgeGraph, structure: Structure, out: Path, device: str, facts: Mapping[str, Any]
+) -> Job:
+    """The training of a structure as a run trains its winner."""
+    settings = replace(run.plan.settings, dimension=final_dimension(run))
+    if run.plan.search.get("sample"):
+        settings = final_settings(settings, len(graph.entities))
+    return Job(
+        graph=graph,
+        structure=structure,
+        settings=settings,
+        seed=run.plan.seed,
+        device=device,
+        out=out,
+        source=run.plan.source,
+        facts=facts,
+        blind=not run.plan.hide_test,
+    )
+
+
+def train_in_run(run: Run, job: Job, report: Callable[[State], None]) -> None:
+    """Train and save a model of the run, unless it is there already; one of the sample gives way to one of all."""
+    with held(run.lock), threads_for(job.graph, job.settings), LiveFile(run) as live:
+        kept = kept_model(run, job.out, job.structure)
+        if kept is None or len(kept.entities) < len(job.graph.entities):
+            discard_other_checkpoint(job)
+            heard = live.winner(job.structure, job.settings.epochs, job.seed)
+            run_training(job, True, both(heard, report), run.plan.command)
+
+
+def kept_model(run: Run, folder: Path, structure: Structure) -> Model | None:
+    """The model of a structure as the run trains its winner, if the folder holds it."""
+    if not is_model_folder(folder):
+        return None
+    model = load_model(folder).model
+    return model if (model.structure, model.dimension) == (structure, final_dimension(run)) else None
+
+
+def has_model_of_winner(run: Run, outcome: Outcome) -> bool:
+    """Whether the run's model is that of its winner, and not of what led before the search went on.
+
+    Where the play-off could not be, for want of the whole graph, it is one of the sample.
+    """
+    best = outcome.best
+    model = kept_model(run, run.model, best.structure) if best else None
+    if model is None or playoff_folder(run).exists():
+        return False
+    return outcome.is_played_off or len(model.entities) == run.plan.search["sample"]["entities"]
+
+
+def discard_other_checkpoint(job: Job) -> None:
+    """A checkpoint of an earlier winner is in the way of the present one."""
+    if job.checkpoint.exists():
+        try:
+            load_checkpoint(job.checkpoint, job.who)
+        except UserError:
+            job.checkpoint.unlink()
