@@ -17,11 +17,12 @@ from typing import Any
 import click
 
 from autosf.app.predicting import load
-from autosf.app.run_results import outcome_of, zoo_names
+from autosf.app.run_results import called, outcome_of, search_settings, zoo_names
 from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank
 from autosf.runs.history import trained_epochs
 from autosf.runs.run import facts_of, open_run
+from autosf.search.verdict import verdict
 from benchmarks.stored import RESULTS, records
 
 RECORDS = RESULTS / "records" / "large_searches.jsonl"
@@ -31,8 +32,8 @@ def recorded(folder: Path) -> dict[str, Any]:
     """What the search came to; the test split is read here for the first time, with the winner's model."""
     run, model = open_run(folder), load(folder)
     outcome = outcome_of(run)
-    decided = outcome.best.verdict if outcome.best else None
-    if decided is None:
+    decided = verdict(outcome.records, search_settings(run))
+    if decided is None or outcome.state != "ended":
         raise click.UsageError(f"{folder}: not a finished search of `free`")
     new = [row for row in outcome.standings if not zoo_names(row.structure)]
     test = summarise(rank(model.trained.model, model.graph.test, model.known_answers()))
@@ -55,6 +56,7 @@ def recorded(folder: Path) -> dict[str, Any]:
             "seeds": new[0].seeds,
         },
         "new": len(new),
+        "playoff": [(called(one.structure), one.valid_mrr) for one in outcome.playoff],
         "test_mrr": round(test.mrr, 5),
         "date": str(datetime.date.today()),
     }
