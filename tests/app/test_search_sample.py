@@ -14,6 +14,7 @@ from autosf.app.report.content import content_of
 from autosf.app.run_results import Best, contestants, outcome_of
 from autosf.app.search_sample import final_settings, searched_part, told_sample
 from autosf.app.training import Diverged
+from autosf.app.web.watching import Watch, leaderboard_of
 from autosf.embedding.presets import LARGE
 from autosf.embedding.settings import TrainingSettings
 from autosf.graph.synthetic_large import LargeGraph, write_large_graph
@@ -232,7 +233,29 @@ def test_without_the_whole_graph_its_models_are_not_replaced_by_the_samples(grap
     assert answered(capfd, "resume", out)[2] == "", "nothing is left to do"
 
 
-def test_a_damaged_play_off_is_none(graph, tmp_path):
+@pytest.mark.slow
+def test_the_live_view_tells_of_a_play_off(graph, tmp_path, capfd):
+    out = tmp_path / "run"
+    wish = ["search", graph, "--sample", 150, *SMALL, "--playoff", 2, "--trials", 4, "--out", out]
+    _, result, _ = answered(capfd, *wish)
+    opened, states = open_run(out), []
+    playoff_file(opened).unlink()
+    (out / "model").rename(out / "away")
+    before = Watch(opened).sight()
+    final_model.final_model(
+        opened,
+        autosf.read_graph(graph),
+        "cpu",
+        contestant=lambda _: lambda _: states.append(Watch(opened).sight().state),
+    )
+    assert states == ["playoff"] * 4
+    after = Watch(opened).sight()
+    told = leaderboard_of(after, 3)["playoff"]
+    assert [row["valid_mrr"] for row in told] == [row["valid_mrr"] for row in result["playoff"]]
+    assert after.version != before.version
+
+
+def test_a_damaged_play_off_is_none(tmp_path):
     for text in ("", "[{}]", '[{"structure": [[1]], "valid_mrr": 0.5, "seconds": 1}]', "{"):
         playoff_file(Run(tmp_path, "", None)).write_text(text)
         assert kept_figures(Run(tmp_path, "", None)) == {}

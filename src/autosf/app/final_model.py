@@ -87,9 +87,8 @@ def play_off(
     budget: float | None,
 ) -> None:
     """Give every contestant its figure on all of the graph: by training it, unless the time is used up."""
-    figures = {
-        structure: one for structure, one in kept_figures(run).items() if one.valid_mrr is not None
-    }  # who had no time may have it now
+    kept = kept_figures(run).values()
+    figures = {one.structure: one for one in kept if one.valid_mrr is not None}  # others may have time now
     whole = budget if budget is not None else run.plan.search["budget"]
     for number, one in enumerate(outcome.contestants, 1):
         if one.structure in figures:
@@ -99,11 +98,9 @@ def play_off(
             figures[one.structure] = Played(one.structure, None)
             say(f"play-off: no time is left for {called(one.structure)}")
         else:
-            say(
-                f"play-off on the whole graph: {called(one.structure)} ({number} of {len(outcome.contestants)})"
-            )
-            facts = facts_of_winner(run, one)
-            folder = contestant_folder(run, one.structure)
+            place = f"{number} of {len(outcome.contestants)}"
+            say(f"play-off on the whole graph: {called(one.structure)} ({place})")
+            folder, facts = contestant_folder(run, one.structure), facts_of_winner(run, one)
             job = model_job(run, graph, one.structure, folder, device, facts)
             figures[one.structure] = played(run, job, contestant(number), say)
         write_whole(playoff_file(run), figures_as_text(figures.values()))
