@@ -165,16 +165,17 @@ def result_of(run: Run, outcome: Outcome | None = None) -> dict[str, Any]:
         "settings": run.plan.settings.as_dict(),
         "tuning": run.plan.search.get("tuning"),
         "sample": run.plan.search.get("sample"),
-        "playoff": [played_as_json(one) for one in found.playoff] or None,
+        "playoff": playoff_as_json(found),
     }
 
 
-def played_as_json(one: Played) -> dict[str, Any]:
-    return {
-        "structure": one.structure.rows,
-        "names": zoo_names(one.structure),
-        "valid_mrr": one.valid_mrr,
-    }
+def playoff_as_json(outcome: Outcome) -> list[dict[str, Any]] | None:
+    """How the play-off came out, best first; None where there was none, or not yet."""
+    rows = [
+        {"structure": one.structure.rows, "names": zoo_names(one.structure), "valid_mrr": one.valid_mrr}
+        for one in outcome.playoff
+    ]
+    return rows or None
 
 
 def best_as_json(best: Best) -> dict[str, Any]:

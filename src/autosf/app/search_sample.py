@@ -51,11 +51,10 @@ def times_the_sample(run: Run) -> float:
         return wider
     whole = sample["whole"]
 
-    def products(graph: Mapping[str, Any], loss: str) -> float:
-        return float(graph["train"] * (graph["entities"] if loss == "multiclass" else settings.negatives))
+    def products(graph: Mapping[str, Any], used: TrainingSettings) -> float:
+        return float(graph["train"] * (graph["entities"] if used.loss == "multiclass" else used.negatives))
 
-    final = final_settings(settings, whole["entities"])
-    return wider * products(whole, final.loss) / products(sample, settings.loss)
+    return wider * products(whole, final_settings(settings, whole["entities"])) / products(sample, settings)
 
 
 def final_settings(settings: TrainingSettings, entities: int) -> TrainingSettings:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autosf.algebra.structure import from_rows, to_json
 from autosf.errors import UserError
+from autosf.runs.task import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,4 +69,4 @@ def playoff_folder(run: Run) -> Path:
 
 
 def contestant_folder(run: Run, structure: Structure) -> Path:
-    return playoff_folder(run) / hashlib.sha256(to_json(structure).encode()).hexdigest()[:16]
+    return playoff_folder(run) / digest({"structure": to_json(structure)})[:16]

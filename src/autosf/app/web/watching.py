@@ -14,7 +14,7 @@ from autosf.app.run_results import (
     Outcome,
     best_as_json,
     outcome_of,
-    played_as_json,
+    playoff_as_json,
     standing_as_json,
     zoo_names,
 )
@@ -148,5 +148,5 @@ def leaderboard_of(sight: Sight, limit: int) -> dict[str, Any]:
         **how_far(sight),
         "best": best_as_json(outcome.best) if outcome.best else None,
         "leaderboard": [standing_as_json(row) for row in outcome.standings[:limit]],
-        "playoff": [played_as_json(one) for one in outcome.playoff] or None,
+        "playoff": playoff_as_json(outcome),
     }
