@@ -10,7 +10,6 @@ from scipy.sparse.csgraph import connected_components
 from autosf.errors import UserError
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.graph.reading import read_graph
-from autosf.graph.registry import search_path
 from autosf.graph.subgraph import facts, mix_distance, subgraph
 from autosf.graph.synthetic_large import LargeGraph, chunks
 
@@ -129,10 +128,8 @@ def test_mistakes_are_told(whole, entities, method, message):
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["FB15k-237", "WN18RR"])
-def test_walks_keep_the_mix_of_relations_of_real_graphs(name):
-    import os
-
-    whole = read_graph(name, search_path=search_path(os.environ))
+def test_walks_keep_the_mix_of_relations_of_real_graphs(name, data_folder):
+    whole = read_graph(name, search_path=[data_folder])
     found = subgraph(whole, 4000)
     assert found.mix_distance < 0.15
     density = len(whole.train) / len(whole.entities)
