@@ -23,10 +23,10 @@ demo: $(READY)  ## see what it does
 	@$(BIN)/autosf demo
 
 test: $(READY)  ## all tests
-	@$(BIN)/pytest -n auto --durations=15
+	@$(BIN)/pytest -n auto --dist worksteal --durations=15
 
 thorough: $(READY)  ## all tests with all their examples, longer by some minutes
-	@AUTOSF_THOROUGH=1 $(BIN)/pytest -n auto --durations=15
+	@AUTOSF_THOROUGH=1 $(BIN)/pytest -n auto --dist worksteal --durations=15
 
 check: $(READY)  ## format, lint, types, fast tests
 	@$(BIN)/ruff format --check src tests benchmarks
