@@ -28,6 +28,7 @@ KINDS = {
     "n3": SETTINGS,
     "l2": replace(SETTINGS, regulariser="l2"),
     "none": replace(SETTINGS, regulariser="none"),
+    "dura": replace(SETTINGS, regulariser="dura", dropout=0.2),
     "reciprocal": replace(SETTINGS, reciprocal=True),
     "dropout": replace(SETTINGS, dropout=0.4),
     "adam": replace(SETTINGS, optimiser="adam", learning_rate=0.01, decay=0.9),
@@ -104,7 +105,6 @@ def test_stacks_are_for_small_graphs_and_for_what_they_can_do():
     assert stack_size(14_541, SETTINGS) == 1
     for change in (
         {"loss": "logistic"},
-        {"regulariser": "dura"},
         {"relation_prediction": 0.1},
         {"unit_ball": True},
     ):

@@ -176,13 +176,12 @@ def gathered(
 ) -> RowGradients:
     """The chain rule through the queries, penalties, and all rows side by side, as means per query."""
     e, r, queries, kept, by_query, loss = found
+    ones = torch.ones(len(e), device=e.device, dtype=e.dtype)
     if settings.regulariser == "dura":
-        loss = loss + settings.entity_weight * (queries**2).sum()
-        by_query = by_query + 2 * settings.entity_weight * queries
+        loss = loss + penalised(queries, by_query, ones, "dura", settings.entity_weight)
     if kept is not None:
         by_query = by_query * kept
     by_source, by_relation = answer_back(structure, e, r, by_query, asked.tail_queries)
-    ones = torch.ones(len(e), device=e.device, dtype=e.dtype)
     loss = loss + penalised(e, by_source, ones, settings.regulariser, settings.entity_weight)
     loss = loss + penalised(r, by_relation, ones, settings.regulariser, settings.relation_weight)
     return RowGradients(

@@ -150,6 +150,8 @@ class Stack:
         loss = totals.mv(counts) - share * (asked * true).sum((0, 2))
         by_query.sub_(true, alpha=share)
         by_entity.index_add_(0, targets.answers, (asked * -share).flatten(1).index_select(0, targets.rows))
+        if settings.regulariser == "dura":
+            loss += penalised(asked, by_query, counts, "dura", settings.entity_weight)
         if kept is not None:
             by_query *= kept[:, None]
         by_source = self._by_side(batch, lambda side, some: side.to_entity(by_query[some], r[some]))

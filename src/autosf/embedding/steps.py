@@ -46,9 +46,7 @@ def multiclass_gradients(
     counts = batch.targets.counts * share
     loss, by_query, by_entity = multiclass(asked, entities, batch.targets, work, share)
     if settings.regulariser == "dura":
-        weight = settings.entity_weight * counts[:, None]
-        loss = loss + (weight * asked**2).sum()
-        by_query.add_(weight * asked, alpha=2)
+        loss = loss + penalised(asked, by_query, counts, "dura", settings.entity_weight)
     if kept is not None:
         by_query *= kept
     by_source, by_relation = answer_back(structure, e, r, by_query, batch.tail_queries)
