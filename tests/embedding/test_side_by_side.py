@@ -102,6 +102,7 @@ def test_a_structure_comes_to_the_same_bits_in_any_company_and_nearly_to_those_o
 
 def test_stacks_are_for_small_graphs_and_for_what_they_can_do():
     assert stack_size(135, SETTINGS) > 1
+    assert stack_size(135, replace(SETTINGS, regulariser="dura")) > 1
     assert stack_size(14_541, SETTINGS) == 1
     for change in (
         {"loss": "logistic"},
