@@ -71,7 +71,7 @@ def test_people_read_what_was_found_and_how_to_use_it(graph, tmp_path, capfd, mo
     assert run(["tune", str(graph), "--trials", "1", *SMALL]) == 0
     out, _ = capfd.readouterr()
     assert out.startswith("validation MRR 0.")
-    assert "learning_rate 0.3, entity_weight 0.02, decay 0.98, batch_size 256" in out
+    assert "learning_rate 0.5, entity_weight 0.01, decay 1, batch_size 256" in out
     assert "autosf train ... --settings rules-tuned" in out
 
 

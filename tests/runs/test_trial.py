@@ -55,7 +55,7 @@ KINDS = {
     "averaging": replace(SETTINGS, averaging=0.8),
     "averaging in place": replace(SETTINGS, averaging=0.8, loss="logistic", negatives=5, patience=0),
     "dropout": replace(SETTINGS, dropout=0.3, decay=0.9, patience=0),
-    "one at a time": replace(SETTINGS, regulariser="dura"),
+    "one at a time": replace(SETTINGS, relation_prediction=0.1),
 }
 
 
@@ -102,7 +102,7 @@ def test_a_stopped_trial_goes_on_where_it_was(task, seen):
 
 
 @pytest.mark.parametrize(
-    "settings", [SETTINGS, replace(SETTINGS, regulariser="dura")], ids=["stack", "turns"]
+    "settings", [SETTINGS, replace(SETTINGS, relation_prediction=0.1)], ids=["stack", "turns"]
 )
 def test_trials_given_together_come_to_what_each_comes_to(settings, seen, tmp_path):
     structures = [

@@ -12,13 +12,13 @@ from autosf.embedding.settings import TrainingSettings
 
 LARGE = 250_000  # entities: a step over all of them would take tens of times as long as one over a sample
 FOR_OTHERS = {
-    "learning_rate": 0.3,
-    "decay": 0.98,
-    "entity_weight": 0.02,
-    "relation_weight": 0.02,
-    "dropout": 0.1,
-    "averaging": 0.8,
+    "learning_rate": 0.5,
+    "entity_weight": 0.01,
+    "relation_weight": 0.01,
+    "dropout": 0.2,
+    "averaging": 0.9,
     "batch_size": 256,
+    "epochs": 100,
 }
 FOR_LARGE = {"loss": "sampled-softmax", "negatives": 1024, "validation_candidates": 1000}
 
