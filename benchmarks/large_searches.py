@@ -1,4 +1,4 @@
-"""Searches on the graphs of the paper's tables, each a run of `autosf search` whose outcome becomes a record.
+"""Searches whose outcome is worth a record, on large graphs and on small ones, each a run of `autosf search`.
 
     autosf search WN18RR --sample 12000 --trials 48 --out RUN
     python -m benchmarks.large_searches RUN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from statistics import mean, median, pstdev
+from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.structure import PARTS
@@ -12,8 +12,10 @@ from autosf.algebra.zoo import ZOO
 from benchmarks.paper_tables import (
     classification_table,
     curves_table,
+    finds_table,
     large_searches_table,
     links_table,
+    mean_and_spread,
     running_table,
     statistics_table,
     summary_table,
@@ -45,10 +47,9 @@ def training_table() -> str:
     for (graph, dimension, structure), found in groupby(sorted(newest_trainings(), key=group), key=group):
         runs = sorted(found, key=place)
         tests = [run["test"]["mrr"] for run in runs]
-        spread = f" ± {pstdev(tests):.4f}" if len(runs) > 1 else ""
         lines.append(
             f"| {graph} | {dimension} | {structure} | {len(runs)} | {mean(r['valid_mrr'] for r in runs):.4f}"
-            f" | {mean(tests):.4f}{spread} | {mean(r['test']['hits_at_1'] for r in runs):.4f}"
+            f" | {mean_and_spread(tests, 4)} | {mean(r['test']['hits_at_1'] for r in runs):.4f}"
             f" | {mean(r['test']['hits_at_10'] for r in runs):.4f} | {max(r['epochs'] for r in runs)}"
             f" | {mean(r['train_seconds'] for r in runs):.0f} ({runs[0]['threads']}) |"
         )
@@ -86,7 +87,7 @@ def search_table() -> str:
             if not some:
                 continue
             named = [[mrr for _, _, mrr in run["named"]] for run in some]
-            columns = [f"{mean(column):.4f} ± {pstdev(column):.4f}" for column in zip(*named, strict=True)]
+            columns = [mean_and_spread(column, 4) for column in zip(*named, strict=True)]
             shares = [reaching(r["curve"], ends[r["seed"]][1]) / ends[r["seed"]][0] for r in some]
             told = f"{median(shares):.0%}" if median(shares) <= 1 else "not reached"
             best = mean(run["curve"][-1][1] for run in some)
@@ -146,7 +147,7 @@ def best_table() -> str:
             if structure in shown:
                 bests = [max(curve) for curve in found.curves[structure]]
                 named = names.get(structure, f"`{structure}`")
-                rows.append(f"| {graph} | {place:,} | {named} | {mean(bests):.4f} ± {pstdev(bests):.4f} |")
+                rows.append(f"| {graph} | {place:,} | {named} | {mean_and_spread(bests, 4)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -204,6 +205,7 @@ TABLES = {
     "statistics": statistics_table,
     "links": links_table,
     "large": large_searches_table,
+    "finds": finds_table,
     "transfer": transfer_table,
     "classification": classification_table,
     "running": running_table,

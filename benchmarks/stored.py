@@ -20,18 +20,37 @@ def records(name: str) -> list[dict[str, Any]]:
     )
 
 
-def newest_trainings() -> list[dict[str, Any]]:
-    """The last training of each structure, seed and dimension on each graph: recipes get better.
+BESIDE_THE_RECIPE = {"score_megabytes", "validation_candidates"}  # settings that change no weights
 
-    Its seconds are those of the fastest run of as many epochs: others had to share the machine.
+
+def recipe_of(run: dict[str, Any]) -> dict[str, Any]:
+    """The settings that decide what a training comes to."""
+    return {name: value for name, value in run["settings"].items() if name not in BESIDE_THE_RECIPE}
+
+
+def newest_trainings() -> list[dict[str, Any]]:
+    """The last training of each structure and seed with the newest recipe of its graph and dimension.
+
+    Recipes get better, and figures of different ones are not to be compared. The seconds are those of the fastest
+    run of as many epochs by then, whatever its recipe: others had to share the machine.
     """
+    runs = records("training")
+    newest = {place_of(run): recipe_of(run) for run in runs}
     keyed: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for run in records("training"):
-        key = (run["graph"], run["settings"]["dimension"], run["structure"], run["seed"])
-        earlier = keyed.get(key, run)
-        alike = [past["train_seconds"] for past in (earlier, run) if past["epochs"] == run["epochs"]]
-        keyed[key] = {**run, "train_seconds": min(alike)}
+    fastest: dict[tuple[Any, ...], float] = {}
+    for run in runs:
+        key = (*place_of(run), run["structure"], run["seed"])
+        seconds = fastest[(*key, run["epochs"])] = min(
+            run["train_seconds"], fastest.get((*key, run["epochs"]), float("inf"))
+        )
+        if recipe_of(run) == newest[place_of(run)]:
+            keyed[key] = {**run, "train_seconds": seconds}
     return list(keyed.values())
+
+
+def place_of(run: dict[str, Any]) -> tuple[str, int]:
+    """The graph and dimension that a recipe is for."""
+    return run["graph"], run["settings"]["dimension"]
 
 
 def table(head: str, rows: Iterable[Sequence[str]], left: int = 2) -> str:
