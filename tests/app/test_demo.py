@@ -13,7 +13,7 @@ from autosf.app.commands.demo import demo_graph
 @pytest.mark.slow
 def test_the_demo_finds_a_structure_and_compares_it_with_the_human_designed_four(capfd, tmp_path):
     began = time.monotonic()
-    assert run(["demo", "--budget", "24s", "--out", str(tmp_path / "run"), "--json"]) == 0
+    assert run(["demo", "--budget", "45s", "--out", str(tmp_path / "run"), "--json"]) == 0
     assert time.monotonic() - began < 120
     result = json.loads(capfd.readouterr().out)
     humans = {row["names"][0] for row in result["human_designed"]}
@@ -26,7 +26,7 @@ def test_the_demo_finds_a_structure_and_compares_it_with_the_human_designed_four
 
 @pytest.mark.slow
 def test_the_demo_shows_a_drawing_the_four_and_new_facts(capfd):
-    assert run(["demo", "--budget", "20s"]) == 0
+    assert run(["demo", "--budget", "40s"]) == 0
     out = capfd.readouterr().out
     assert out.startswith("UMLS: 135 medical terms, 46 relations")
     assert "validation MRR 0." in out

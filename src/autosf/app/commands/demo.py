@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GRAPH = "umls"
 BUDGET, STRUCTURES = "75s", 64
-EPOCHS = 60  # the preset has more: enough to tell structures apart, and a minute for all of them
+EPOCHS = 40  # the preset has more: enough to tell structures apart, and a minute for all of them
 FACTS = 3
 
 
