@@ -158,6 +158,7 @@ def test_train_takes_the_best_structure_of_a_run(searched, tmp_path, capfd, monk
         (["--seed", "-1"], "-1 is not in the range x>=0"),
         (["--threads", "0"], "--threads: expected a number from 1, found 0"),
         (["--trials", "0"], "--trials"),
+        (["--tune-share", "2", "--no-tune"], "--tune-share: expected a number between 0 and 1, found 2"),
         (["--tune-share", "1.5"], "--tune-share: expected a number between 0 and 1, found 1.5"),
     ],
 )
@@ -185,6 +186,14 @@ def test_a_folder_that_is_used_is_refused_with_what_goes_on(searched, tmp_path, 
     for command in ("resume", "leaderboard"):
         code, _, err = answered(capfd, command, graph)
         assert (code, err) == (2, f"autosf: {graph}: not a run: it has no run.json\n")
+
+
+def test_the_papers_settings_can_be_chosen(graph, tmp_path, capfd):
+    wish = ["--strategy", "paper", "--parents", "2", "--candidates", "9", "--chosen", "3", "--rounds", "1"]
+    code, result, _ = answered(capfd, "search", graph, *SMALL, *wish, "--out", tmp_path / "run")
+    asked = open_run(tmp_path / "run").plan.search
+    assert [asked[name] for name in ("parents", "candidates", "chosen", "rounds")] == [2, 9, 3, 1]
+    assert (code, result["trials"]) == (0, 5 + 3)
 
 
 def small_run(graph: Path, folder: Path, **wish):

@@ -33,15 +33,27 @@ def test_an_unknown_label_is_answered_with_the_nearest(ask):
 
 @pytest.mark.parametrize("label", ["", "zzz", "\udcff", "\0", "a" * 1_000_000])
 def test_any_unknown_label_is_the_users_mistake(label):
-    for vocabulary in (Vocabulary.of([pl.Series(["spain"])]), Vocabulary.of([])):
+    many = pl.Series([f"entity{i}" for i in range(3_000)])
+    for vocabulary in (Vocabulary.of([pl.Series(["spain"])]), Vocabulary.of([]), Vocabulary.of([many])):
         with pytest.raises(UserError, match="unknown entity"):
             vocabulary.id(label)
 
 
-def test_a_large_vocabulary_still_answers_with_the_nearest():
-    vocabulary = Vocabulary.of([pl.Series([f"entity{i}" for i in range(60_000)] + ["spain"])])
-    with pytest.raises(UserError, match='did you mean "spain"'):
-        vocabulary.id("spainn")
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("spainn", "spain"),
+        ("/m/zebr", "/m/zebra"),
+        ("/m/050000x", "/m/050000"),
+        ("usa", "USA"),
+        ("FRANC", "France"),
+    ],
+)
+@pytest.mark.parametrize("size", [0, 60_000])
+def test_the_nearest_are_found_in_any_case_and_in_a_large_vocabulary(asked, meant, size):
+    labels = ["spain", "/m/zebra", "/m/050000", "USA", "France", *(f"/m/{i:06}" for i in range(size))]
+    with pytest.raises(UserError, match=f'did you mean "{meant}"'):
+        Vocabulary.of([pl.Series(labels)]).id(asked)
 
 
 def test_a_graph_without_triples_has_a_digest():

@@ -9,14 +9,17 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 from benchmarks.small_search import SETTINGS, halving, run_search, small_run, workers_of
 
 from autosf.algebra.structure import from_cells
 from autosf.algebra.zoo import named
 from autosf.errors import UserError
+from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.ledger import opened_ledger
-from autosf.runs.run import open_run
+from autosf.runs.run import Plan, create_run, open_run
 from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
 from autosf.runs.task import Task, task_as_json
 from autosf.runs.worker_process import WorkerProcess
@@ -28,6 +31,7 @@ from autosf.search.verdict import verdict
 from run_rows import failures, has_rows, rows, rows_of_untouched, wait_until
 
 ROOT = Path(__file__).parents[2]
+COLUMNS = {"head": 3000, "relation": 40, "tail": 3000}
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +116,28 @@ def test_a_stopped_worker_is_a_hang_and_is_replaced(tmp_path, expected):
     assert rows(folder) == expected
     assert "was silent for" in failures(folder)[0]
     assert not Path(f"/proc/{stopped[0]}").exists()
+
+
+@pytest.mark.slow
+def test_a_first_validation_that_takes_longer_than_all_epochs_before_is_no_hang(tmp_path):
+    rng = np.random.default_rng(0)
+    triples = {
+        split: pl.DataFrame({name: rng.integers(0, most, count) for name, most in COLUMNS.items()}).cast(
+            pl.String
+        )
+        for split, count in {"train": 200, "valid": 200_000}.items()
+    }
+    columns = {split: tuple(frame.unique().get_columns()) for split, frame in triples.items()}
+    graph = KnowledgeGraph.from_columns("slow to validate", columns)
+    run = create_run(tmp_path / "run", graph, Plan(replace(SETTINGS, validate_every=3), {"strategy": "one"}))
+
+    def one():
+        yield [Trial(named("simple").structure, 6, 0)]
+        return "done"
+
+    patient = Service(Crew(1, hang_seconds=1.0), save_seconds=60.0)
+    (record,), _ = serve(run, one(), patient, Outer(time.monotonic, time.time))
+    assert (record.failure, record.epochs, failures(tmp_path / "run")) == ("", 6, [])
 
 
 @pytest.mark.slow

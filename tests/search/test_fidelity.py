@@ -188,6 +188,13 @@ def test_the_longest_training_of_a_structure_speaks_for_it():
     assert highest_rungs([*past, *short], FULL) == {new: short[1]}
 
 
+def test_a_seed_whose_worker_died_does_not_count_against_a_structure():
+    past = alike(40, noise=0.02)
+    leader = max(past, key=lambda run: run.valid_mrr).trial.structure
+    before, after = estimates(past, FULL), estimates([*past, failed(leader, seed=1)], FULL)
+    assert after[leader] == before[leader]
+
+
 def test_failed_trainings_leave_the_estimates_of_the_others_as_they_were():
     past = [*alike(40, noise=0.02), screened(STRUCTURES[50], 0.2, 10)]
     odd = [failed(s) for s in STRUCTURES[60:70]] + [failed(s, epochs=10) for s in STRUCTURES[70:80]]

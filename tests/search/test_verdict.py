@@ -87,6 +87,7 @@ def test_without_finals_there_is_no_verdict():
 def test_one_seed_each_tells_no_probability():
     found = verdict(finals({FOUND: (0.6,), HUMAN: (0.4,)}), SETTINGS)
     assert (found.winner.structure, found.beats_runner_up, found.beats_human) == (FOUND, None, None)
+    assert found.winner.spread is None
 
 
 def test_a_single_finalist_wins_over_nobody():

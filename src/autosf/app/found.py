@@ -121,6 +121,10 @@ def search(
     device: str = "auto",
     final_dimension: int | None = None,
     blocks: int = 6,
+    parents: int = 8,
+    candidates: int | None = None,
+    chosen: int = 8,
+    rounds: int = 32,
     fresh_seeds: int = 3,
     threads: int | None = None,
     asynchronous: bool = False,
@@ -138,7 +142,8 @@ def search(
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
 
     The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
-    such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. `fresh_seeds` are
+    such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. `parents`,
+    `candidates`, `chosen` and `rounds` are the paper's K1, N, K2 and the rounds for each b; `fresh_seeds` are
     those of each finalist, of which more make a surer winner.
     `asynchronous` keeps more workers busy, but no two such searches are alike. Settings are those of
     `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to tuning,
@@ -160,6 +165,10 @@ def search(
         strategy=strategy,
         trials=trials or default_trials(strategy, seconds),
         blocks=blocks,
+        parents=parents,
+        candidates=candidates,
+        chosen=chosen,
+        rounds=rounds,
         fresh_seeds=fresh_seeds,
         seed=seed,
         threads=threads or default_threads(read, sample),

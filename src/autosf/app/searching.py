@@ -72,6 +72,10 @@ class Request:
     strategy: str = "free"
     trials: int | None = None
     blocks: int = 6
+    parents: int = PAPER.parents  # K1
+    chosen: int = PAPER.chosen  # K2
+    candidates: int | None = None  # N; None is what suits the strategy
+    rounds: int = PAPER.rounds  # for each b
     fresh_seeds: int = PAPER.fresh_seeds  # of each finalist
     seed: int = 0
     threads: int = 1
@@ -93,8 +97,11 @@ class Request:
             seed=self.seed,
             trials=self.trials,
             blocks=self.blocks,
+            parents=self.parents,
+            candidates=self.candidates or (POOL if self.strategy == "free" else PAPER.candidates),
+            chosen=self.chosen,
+            rounds=self.rounds,
             fresh_seeds=self.fresh_seeds,
-            candidates=POOL if self.strategy == "free" else PAPER.candidates,
             grain=settings.validate_every or 1,
             asynchronous=self.asynchronous,
         )
@@ -137,8 +144,6 @@ def refuse_unsearchable(graph: KnowledgeGraph, request: Request) -> None:
         raise UserError(
             f"{graph.name}: a search needs triples in valid, found none; `autosf data split` makes some"
         )
-    if request.tuning_share and not 0 < request.tuning_share < 1:
-        raise UserError(f"--tune-share: expected a number between 0 and 1, found {request.tuning_share}")
     if request.playoff < 1:
         raise UserError(f"--playoff: expected a number from 1, found {request.playoff}")
     if request.threads < 1:

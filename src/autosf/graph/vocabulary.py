@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+COMPARED = 2_000  # labels that a misspelt one is compared with letter by letter, which takes some tens of ms
+RUN = 3  # letters in a row
+LONGEST_MISSPELT = 60
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
@@ -64,10 +68,23 @@ class Vocabulary:
         return ids.to_numpy()
 
     def _near(self, label: str) -> Iterable[str]:
-        """Labels worth comparing with a misspelt one: all, or in a large vocabulary those of its prefix."""
-        if len(self.labels) <= 50_000:
+        """Labels worth comparing with a misspelt one: all, or of many those that share most runs of letters."""
+        if len(self.labels) <= COMPARED:
             return self.labels.to_list()
-        return self.labels.filter(self.labels.str.starts_with(label[:2])).head(5_000).to_list()
+        low = label[:LONGEST_MISSPELT].lower().encode(errors="replace").decode()
+        known = self.labels.str.to_lowercase()
+        shared = pl.Series([0]).new_from_index(0, len(known))
+        for run in {low[start : start + RUN] for start in range(max(1, len(low) - RUN + 1))}:
+            shared += known.str.contains(run, literal=True).cast(pl.Int64)
+        lengths = (
+            known.str.len_chars().cast(pl.Int64) - len(low)
+        ).abs()  # of as many runs, the likest in length
+        order = (
+            pl.DataFrame({"shared": -shared, "apart": lengths})
+            .with_row_index()
+            .sort("shared", "apart", "index")
+        )
+        return self.labels.gather(order["index"].head(COMPARED)).to_list()
 
 
 def is_unicode(text: str) -> bool:

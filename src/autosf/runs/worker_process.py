@@ -43,6 +43,7 @@ class WorkerProcess:
         self.tasks: dict[int, Task] = {}
         self.ready, self.silent = False, 0.0
         self.computed: float | None = None  # CPU seconds when last asked
+        self.spared = 0  # times in a row that its silence was that of a worker who computes
         with log.open("ab") as file:
             self._log_start = file.tell()
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module

@@ -29,7 +29,7 @@ POLL_SECONDS = 0.2
 STARTS = 5  # workers in a row that end before they are ready: the fault is not theirs
 SLOW_EPOCHS = 20  # a silence as long as this many of the slowest epochs seen is a hang
 BUSY = 0.05  # of the time spent computing: a worker that is not stuck, on a crowded machine
-FIRST_EPOCH = 10  # times as patient with imports and before any epoch was seen: who knows how long they take
+PATIENT = 10  # times as patient with imports, and with one that computes: a first validation may take long
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Ears:
 def longest_silence(crew: Crew, slowest: float | None) -> float:
     """Seconds without an epoch's end that are no hang yet, given the slowest end so far."""
     if slowest is None:
-        return crew.hang_seconds * FIRST_EPOCH
+        return crew.hang_seconds * PATIENT
     return max(crew.hang_seconds, slowest * SLOW_EPOCHS)
 
 
@@ -241,15 +241,19 @@ class Workers:
         now = self._clock()
         passed, self._last_poll = min(now - self._last_poll, 5 * POLL_SECONDS), now
         for worker in list(self._staff.values()):
-            worker.silent = 0.0 if worker.slot in heard else worker.silent + passed
-            if worker.silent > self._longest_silence(worker) and not self._is_at_its_first_epoch(worker):
+            worker.silent += passed
+            if worker.slot in heard:
+                worker.silent, worker.spared, worker.computed = 0.0, 0, worker.cpu_seconds()
+            if worker.silent > self._longest_silence(worker) and not self._is_spared(worker):
                 self._dismiss(worker, 0.0)
                 self._lose(worker, f"was silent for {worker.silent:.0f} s and was ended")
 
-    def _is_at_its_first_epoch(self, worker: WorkerProcess) -> bool:
-        """Whether it computes, and nobody knows yet how long an epoch takes: it has as long again."""
+    def _is_spared(self, worker: WorkerProcess) -> bool:
+        """Whether it computes, so that it has as long again: for ever where nobody knows yet how long an epoch
+        takes, else some times, as the first one that is validated may take much longer than those before."""
         before, worker.computed = worker.computed, worker.cpu_seconds()
-        if self._slowest is not None or not worker.ready or worker.computed is None:
+        worker.spared += 1
+        if not worker.ready or worker.computed is None or (self._slowest and worker.spared >= PATIENT):
             return False
         if worker.computed - (before or 0.0) < BUSY * worker.silent:
             return False

@@ -117,13 +117,16 @@ def mean_maximum(count: float) -> float:
 
 
 def estimates(past: Sequence[Record], full: int) -> dict[Structure, Estimate]:
-    """What is known of every structure tried: full trainings averaged, short ones extrapolated."""
+    """What is known of every structure tried: full trainings averaged, short ones extrapolated.
+
+    A training that failed says nothing of a structure that others have measured: a worker may be killed for
+    want of memory. A structure that has come to nothing but failures is worth nothing.
+    """
     noise = seed_variance(past, full)
-    runs = full_runs(past, full)
-    found = {
-        structure: Estimate(float(np.mean([run.valid_mrr for run in of_one])), noise / len(of_one))
-        for structure, of_one in runs.items()
-    }
+    found = {}
+    for structure, of_one in full_runs(past, full).items():
+        values = [run.valid_mrr for run in of_one if not run.failed] or [0.0]
+        found[structure] = Estimate(float(np.mean(values)), noise / len(values))
     lines: dict[int, Line] = {}
     for structure, record in highest_rungs(past, full).items():
         if structure in found:

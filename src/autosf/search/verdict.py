@@ -33,11 +33,11 @@ SPREADS = tuple(tan(pi / 2 * (place + 0.5) / 64) for place in range(64))
 
 @dataclass(frozen=True, slots=True)
 class Finalist:
-    """A structure with its mean and standard deviation over fresh seeds."""
+    """A structure with its mean and standard deviation over fresh seeds, which one seed has none of."""
 
     structure: Structure
     valid_mrr: float
-    spread: float
+    spread: float | None
     values: tuple[float, ...]
 
 
@@ -97,7 +97,7 @@ def verdict(past: Sequence[Record], settings: SearchSettings) -> Verdict | None:
 
 
 def finalist(structure: Structure, values: Sequence[float]) -> Finalist:
-    spread = stdev(values) if len(values) > 1 else 0.0
+    spread = stdev(values) if len(values) > 1 else None
     return Finalist(structure, fmean(values), spread, tuple(values))
 
 

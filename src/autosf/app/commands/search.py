@@ -81,6 +81,19 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     "--blocks", default=6, show_default=True, help="paper: the most; random, tpe: the only number; free: any."
 )
 @click.option(
+    "--parents", type=click.IntRange(1), default=8, show_default=True,
+    help="K1: how many of the best are built upon.",
+)  # fmt: skip
+@click.option("--candidates", type=click.IntRange(1), help="N: drawn in a round. [default: 256; free: 128]")
+@click.option(
+    "--chosen", type=click.IntRange(1), default=8, show_default=True,
+    help="K2: trained in a round; free: more where short trainings tell.",
+)  # fmt: skip
+@click.option(
+    "--rounds", type=click.IntRange(1), default=32, show_default=True,
+    help="paper, greedy: for each number of blocks above 4.",
+)  # fmt: skip
+@click.option(
     "--fresh-seeds", type=click.IntRange(1), default=3, show_default=True,
     help="free: trainings of each finalist; more make a surer winner.",
 )  # fmt: skip
@@ -176,12 +189,15 @@ def requested(
         named_again,
     )
     from autosf.app.training import gathered_settings
+    from autosf.errors import UserError
 
     given = {"dimension": dimension, "epochs": epochs}
     entities = searched_entities(graph, sample)
     chosen = gathered_settings(graph.name, settings, (f"patience={PATIENCE}", *pairs), given, entities)
     told = bool(no_tune or settings or pairs or dimension or epochs)
     share = TUNING_SHARE if tune_share is None else tune_share
+    if not 0 < share < 1:
+        raise UserError(f"--tune-share: expected a number between 0 and 1, found {share}")
     return Request(
         source=named_again(source),
         settings=chosen,
