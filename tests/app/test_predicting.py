@@ -177,6 +177,19 @@ def test_probabilities_rise_with_the_score_of_a_relation(asked):
     assert found.equals(asked.predict_proba(triples))
 
 
+def test_probabilities_can_be_fitted_to_negatives_of_ones_own(asked, tmp_path):
+    triples = asked.score([("e1", "r1", f"e{i}") for i in range(20)]).sort("score")
+    rows = triples.select("head", "relation", "tail").rows()
+    labelled = [(*row, "1" if place >= 10 else "-1") for place, row in enumerate(rows)]
+    for split in ("valid", "test"):
+        text = "".join("\t".join(row) + "\n" for row in labelled)
+        (tmp_path / f"{split}_neg.tsv").write_text(text, encoding="utf-8")
+    own, made = asked.predict_proba(rows, negatives=tmp_path), asked.predict_proba(rows)
+    assert own["probability"].is_sorted()
+    assert own["probability"][0] < 0.5 < own["probability"][-1]
+    assert own["probability"][-1] > made["probability"][-1]
+
+
 def test_neighbours_are_the_most_similar_others(asked):
     found = asked.neighbours("e3", 4)
     place = asked.trained.entities.id("e3")

@@ -1,10 +1,12 @@
 """`autosf train`: its keys, its mistakes in one line, and resumption after any kind of end."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -12,9 +14,14 @@ import torch
 from safetensors.numpy import load_file
 
 import autosf
+from autosf.algebra.zoo import named
 from autosf.app.cli import run
+from autosf.app.interrupting import stopping
+from autosf.app.training import Job, run_training
+from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
+from autosf.graph.reading import read_graph
 
 
 @pytest.fixture
@@ -125,7 +132,9 @@ def command(graph, out, *more):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+@pytest.mark.parametrize(
+    "end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["ctrl-c", "kill", "kill -9"]
+)
 def test_a_training_that_was_ended_resumes_to_the_same_weights(graph, tmp_path, end, monkeypatch):
     """The checkpoint interval is cut to nothing, so that a kill finds one."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
@@ -142,7 +151,7 @@ def test_a_training_that_was_ended_resumes_to_the_same_weights(graph, tmp_path, 
         time.sleep(0.005)
     process.send_signal(end)
     _, err = process.communicate()
-    if end == signal.SIGINT:
+    if end != signal.SIGKILL:
         assert process.returncode == 130
         kept, ended = filter(None, err.decode().splitlines())
         assert kept == "autosf: what was trained is kept; the same command with --resume goes on"
@@ -155,6 +164,52 @@ def test_a_training_that_was_ended_resumes_to_the_same_weights(graph, tmp_path, 
     one, other = weights(whole), weights(cut)
     assert all(np.array_equal(one[name], other[name]) for name in one)
     assert not checkpoint.exists()
+    again = subprocess.run(command(graph, cut, "--resume"), capture_output=True, text=True, check=False)
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "this training has ended, there is nothing to resume" in again.stderr
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"loss": "sampled-softmax"}, {"loss": "logistic"}, {"loss": "hinge", "sampler": "cache"}],
+    ids=lambda changes: changes.get("sampler", changes["loss"]),
+)
+def test_ctrl_c_waits_for_the_epoch_where_training_changes_weights_in_place(graph, tmp_path, changes):
+    settings = TrainingSettings(dimension=8, epochs=6, negatives=4, validate_every=2, patience=0)
+    whole, cut = (
+        Job(
+            read_graph(graph),
+            named("complex").structure,
+            settings.changed(changes),
+            1,
+            "cpu",
+            tmp_path / name,
+        )
+        for name in ("whole", "cut")
+    )
+    run_training(whole, False, lambda _: None, "")
+
+    def interrupted(state):
+        if state.epochs == 2:
+            Timer(0.001, os.kill, (os.getpid(), signal.SIGINT)).start()
+        if state.epochs == 5:
+            time.sleep(5)  # for the signal, however slow the machine
+
+    with pytest.raises(KeyboardInterrupt):
+        run_training(cut, False, interrupted, "")
+    assert cut.checkpoint.exists()
+    run_training(cut, True, lambda _: None, "")
+    one, other = weights(whole.out), weights(cut.out)
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_a_second_ctrl_c_does_not_wait(capfd):
+    with stopping(waits=True) as stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert not stop.between
+    assert "stopping after this epoch" in capfd.readouterr().err
 
 
 def test_a_checkpoint_of_other_settings_is_refused(graph, tmp_path, capfd, monkeypatch):

@@ -75,9 +75,8 @@ def test_rungs_give_the_bits_of_one_go(kind, task, seen, tmp_path):
         )
     if kind == "early stop":
         assert alone[20].epochs < 20
-    if kind != "cache":
-        assert len(trained) == alone[20].epochs, "no epoch is trained twice"
-        assert same(run_trial(to(task, 6), seen, outside()), alone[6]), "cut out of the longer one"
+    assert len(trained) == alone[20].epochs, "no epoch is trained twice"
+    assert same(run_trial(to(task, 6), seen, outside()), alone[6]), "cut out of the longer one"
 
 
 def test_a_trial_that_ends_between_validations_is_validated_at_its_end_and_leaves_longer_ones_alone(

@@ -152,7 +152,7 @@ def test_a_study_of_something_else_is_refused(graph, tmp_path):
     for change, options in (
         ("seed", {"seed": 9}),
         ("structure", {"structure": named("complex").structure}),
-        ("settings", {"settings": replace(SMALL, dimension=16)}),
+        (rf"dimension \({SMALL.dimension}\)", {"settings": replace(SMALL, dimension=16)}),
         ("ranges", {"ranges": {"decay": Between(0.5, 1.0)}}),
         ("graph", {"graph": replace(graph, train=graph.train[1:])}),
     ):

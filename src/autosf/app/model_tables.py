@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10", "mean_rank", "count")
-TITLES = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
+SHARES = {
+    "mrr": "MRR",
+    "hits_at_1": "Hits@1",
+    "hits_at_3": "Hits@3",
+    "hits_at_10": "Hits@10",
+    "adjusted_mean_rank_index": "AMRI",
+}
+TITLES = (*SHARES.values(), "mean rank", "count")
 
 
 def _table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
@@ -27,28 +33,33 @@ def _table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
     return table
 
 
+def counted(count: int, what: str) -> str:
+    """So many of something, which has a regular plural."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def _numbers(row: Mapping[str, Any]) -> list[str]:
     """The metrics of a row as people read them."""
-    shown = [f"{row[key]:.4f}" for key in METRICS[:4]]
+    shown = [f"{row[key]:.4f}" for key in SHARES]
     return [*shown, f"{row['mean_rank']:,.1f}", f"{row['count']:,}"]
 
 
 def evaluation_for_people(result: Mapping[str, Any], by: str | None) -> list[RenderableType]:
     """All triples, those without unseen entities, and the groups."""
-    titles = [TITLES.get(key, key.replace("_", " ")) for key in METRICS]
     ranks = f", ranks estimated from {result['candidates']:,} candidates" if result["sampled"] else ""
     title = f"\n{label(result['graph'])}, {result['split']}, filtered{ranks}"
-    table = _table(title, [""], titles)
+    table = _table(title, [""], TITLES)
     table.add_row("all triples", *_numbers(result))
     if result["seen"] and result["unseen_count"]:
         table.add_row("seen in train", *_numbers(result["seen"]), style="dim")
     low, high = result["mrr_interval"]
     pieces: list[RenderableType] = [table, Text(f"MRR {low:.4f} to {high:.4f} with 95 % confidence", "dim")]
     if result["unseen_count"]:
-        told = f"{result['unseen_count']:,} triples have an entity or relation that train never shows"
+        have = "triple has" if result["unseen_count"] == 1 else "triples have"
+        told = f"{result['unseen_count']:,} {have} an entity or relation that train never shows"
         pieces.append(Text(told, "dim"))
     if result["groups"]:
-        groups = _table(f"\nBy {by}", [by or ""], titles)
+        groups = _table(f"\nBy {by}", [by or ""], TITLES)
         for name, row in result["groups"].items():
             shown = name.replace("_", "-") if by == "pattern" else name
             groups.add_row(label(shown), *_numbers(row))
@@ -58,15 +69,20 @@ def evaluation_for_people(result: Mapping[str, Any], by: str | None) -> list[Ren
 
 def classification_for_people(result: Mapping[str, Any], most: int = 20) -> list[RenderableType]:
     """The accuracy, how negatives came about, and the relations with the most triples."""
-    fallback = f"{result['fallback_count']:,} triples of {result['fallback_relations']:,} relations"
+    triples = counted(result["fallback_count"], "triple")
+    relations = counted(result["fallback_relations"], "relation")
+    overall = f"{result['overall_threshold']:.4f}"
+    fallback = f"judged by the overall threshold {overall}: {triples} of {relations}"
     pieces: list[RenderableType] = [
-        Text(f"\naccuracy {result['accuracy']:.2%} on {result['count']:,} triples", "bold"),
+        Text(f"\naccuracy {result['accuracy']:.2%} on {counted(result['count'], 'triple')}", "bold"),
         Text(f"negatives: {result['negatives']}", "dim"),
-        Text(f"{fallback} were judged by the overall threshold {result['overall_threshold']:.4f}", "dim"),
+        Text(fallback if result["fallback_count"] else "every relation has a threshold of its own", "dim"),
     ]
     rows = sorted(result["relations"], key=lambda row: -row["count"])[:most]
     table = _table(
-        f"\nThe {len(rows)} most frequent relations", ["relation"], ["accuracy", "threshold", "triples"]
+        f"\nMost frequent: {counted(len(rows), 'relation')}",
+        ["relation"],
+        ["accuracy", "threshold", "triples"],
     )
     for row in rows:
         table.add_row(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from autosf.embedding.trained_model import TrainedModel
     from autosf.evaluation.calibration import Calibration
     from autosf.graph.knowledge_graph import KnowledgeGraph
+    from autosf.graph.negatives import Negatives
 
 KNOWN = ("mark", "hide")
 ROLES = ("head", "relation", "tail")
@@ -151,14 +152,17 @@ class AskableModel:
         labels, ids = self._triples(triples)
         return labels.with_columns(score=self.scores_of(ids), known=self.are_known(ids))
 
-    def predict_proba(self, triples: object, seed: int = 0) -> pl.DataFrame:
+    def predict_proba(
+        self, triples: object, seed: int = 0, negatives: Path | str | None = None
+    ) -> pl.DataFrame:
         """The triples with probability, how likely each is true, and known.
 
         Platt's curve for each relation, fitted to valid with as many false triples, drawn by `seed`: a
-        probability among triples of which half are true.
+        probability among triples of which half are true. `negatives` is a folder with a valid_neg of your own
+        to fit it to instead.
         """
         labels, ids = self._triples(triples)
-        probability = self.calibration(seed).probability(self.scores_of(ids), ids[:, 1])
+        probability = self.calibration(seed, negatives).probability(self.scores_of(ids), ids[:, 1])
         return labels.with_columns(probability=pl.Series(probability), known=self.are_known(ids))
 
     def neighbours(self, entity: str, top: int = 10) -> pl.DataFrame:
@@ -209,19 +213,27 @@ class AskableModel:
         ids = np.stack([self._encoded(column, role) for role, column in columns.items()], axis=1)
         return pl.DataFrame(columns), ids
 
-    def calibration(self, seed: int = 0) -> Calibration:
+    def calibration(self, seed: int = 0, negatives: Path | str | None = None) -> Calibration:
         """The curves from scores to probabilities; made when first needed."""
         from autosf.evaluation.calibration import calibrate
-        from autosf.evaluation.corrupting import made_negatives
 
-        if f"calibration {seed}" not in self._kept:
-            graph, known = needed_graph(self.trained), self.known_answers()
-            valid = made_negatives(graph, np.random.default_rng(seed), known).valid
+        name = f"calibration {seed} {negatives or ''}"
+        if name not in self._kept:
+            valid = self.labelled_triples(seed, negatives).valid
             scores, relations = self.scores_of(valid.triples), valid.triples[:, 1]
-            found = calibrate(scores, relations, valid.is_true, self.model.relation_count)
-            self._kept[f"calibration {seed}"] = found
-        kept: Calibration = self._kept[f"calibration {seed}"]
+            self._kept[name] = calibrate(scores, relations, valid.is_true, self.model.relation_count)
+        kept: Calibration = self._kept[name]
         return kept
+
+    def labelled_triples(self, seed: int = 0, negatives: Path | str | None = None) -> Negatives:
+        """True and false triples of valid and test, from the folder of negatives or made by the seed."""
+        from autosf.evaluation.corrupting import made_negatives
+        from autosf.graph.negatives import read_negatives
+
+        graph = needed_graph(self.trained)
+        if negatives is not None:
+            return read_negatives(Path(negatives), graph)
+        return made_negatives(graph, np.random.default_rng(seed), self.known_answers())
 
     def _encoded(self, labels: pl.Series, role: str) -> NDArray[np.int32]:
         vocabulary = self.trained.relations if role == "relation" else self.trained.entities

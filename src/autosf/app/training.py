@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 
 from autosf import __version__
 from autosf.app.graphs import graph_of
+from autosf.app.interrupting import stopping
 from autosf.app.tracking import epoch_log, tracked
 from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint
 from autosf.embedding.epochs import changes_in_place
@@ -164,17 +165,20 @@ def run_training(
         except (OSError, SafetensorError) as error:
             note(f"{quoted(job.checkpoint)}: cannot be written, a kill would lose this training ({error})")
 
-    def watch(state: State) -> None:
-        if pace.is_due():
-            pace.write(lambda: save(state))
-        report(state)
-
     graph = without_test(job.graph) if job.blind else job.graph
     try:
         known = known_answers(graph, SPLITS if len(graph.valid) else ())  # for validation alone
-        trained, result = trained_result(job, known, state, watch)
+        with stopping(waits=changes_in_place(job.settings)) as stop:
+
+            def watch(state: State) -> None:
+                if pace.is_due():
+                    pace.write(lambda: save(state))
+                report(state)
+                stop.epoch_ended()
+
+            trained, result = trained_result(job, known, state, watch)
         if trained.ending == "interrupted":
-            if not changes_in_place(job.settings):  # else it is half an epoch on: the last checkpoint counts
+            if stop.between:  # else it is half an epoch on: the last checkpoint counts
                 save(trained.state)
             raise KeyboardInterrupt
         save_model(job.out, labelled(job, trained, result, command))

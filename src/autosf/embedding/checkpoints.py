@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
 SELDOM = 20  # times as long as writing a checkpoint took passes before the next
 
-EXTRA = ("average_entities", "average_relations", "best_entities", "best_relations")
+EXTRA = (
+    "average_entities",
+    "average_relations",
+    "best_entities",
+    "best_relations",
+    "cached_tails",
+    "cached_heads",
+)
 
 FREE = ("epochs", "patience", "score_megabytes")  # settings that may change when training goes on
 

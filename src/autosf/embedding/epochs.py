@@ -46,11 +46,26 @@ def epoch_runner(
     clock: Callable[[], float],
 ) -> Callable[[State], State]:
     """A function that trains one epoch and returns the state after it."""
-    if changes_in_place(settings):
-        learn = sampled_epoch(graph, structure, settings, device)
-    else:
+    if not changes_in_place(settings):
         learn = multiclass_epoch(graph, partial(multiclass_gradients, structure), settings, device)
-    return runner_of(learn, settings, seed=seed, clock=clock)
+        return runner_of(learn, settings, seed=seed, clock=clock)
+    cache = Cache(graph, CACHED, np.random.default_rng(0)) if settings.sampler == "cache" else None
+    run = runner_of(
+        sampled_epoch(graph, structure, settings, device, cache), settings, seed=seed, clock=clock
+    )
+    return run if cache is None else remembering(run, cache)
+
+
+def remembering(run: Callable[[State], State], cache: Cache) -> Callable[[State], State]:
+    """The epoch with the cache of negatives as a part of the state before and after it, in the same memory."""
+
+    def remembered(state: State) -> State:
+        if state.cached_tails is not None and state.cached_heads is not None:
+            cache.kept = {True: state.cached_tails.numpy(), False: state.cached_heads.numpy()}
+        tails, heads = (torch.from_numpy(cache.kept[side]) for side in (True, False))
+        return replace(run(state), cached_tails=tails, cached_heads=heads)
+
+    return remembered
 
 
 def runner_of(
@@ -124,13 +139,17 @@ def multiclass_epoch(
 
 
 def sampled_epoch(
-    graph: KnowledgeGraph, structure: Structure, settings: TrainingSettings, device: torch.device
+    graph: KnowledgeGraph,
+    structure: Structure,
+    settings: TrainingSettings,
+    device: torch.device,
+    cache: Cache | None,
 ) -> Learn:
     """An epoch over all triples, each against some entities; only touched rows move."""
     shared = settings.loss == "sampled-softmax"
     reciprocal = len(graph.relations) if settings.reciprocal else 0
     gradients = shared_softmax_gradients if shared else contrasted_gradients
-    drawer = None if shared else negative_drawer(graph, structure, settings)
+    drawer = None if shared else negative_drawer(graph, structure, settings, cache)
 
     def learn(entities: Optimiser, relations: Optimiser, rate: float, rng: np.random.Generator) -> float:
         total, count = torch.zeros((), device=device), 0
@@ -167,16 +186,15 @@ def shuffled(triples: NDArray[np.int32], size: int, rng: np.random.Generator) ->
 
 
 def negative_drawer(
-    graph: KnowledgeGraph, structure: Structure, settings: TrainingSettings
+    graph: KnowledgeGraph, structure: Structure, settings: TrainingSettings, cache: Cache | None
 ) -> Callable[[NDArray[np.int32], Tensor, Tensor, np.random.Generator], Negatives]:
     """The chosen sampler as a function of a batch and the embeddings so far."""
     entities, wanted = len(graph.entities), settings.negatives
-    if settings.sampler == "uniform":
-        return lambda triples, _e, _r, rng: uniform(triples, entities, wanted, rng)
     if settings.sampler == "bernoulli":
         chances = tail_chances(graph)
         return lambda triples, _e, _r, rng: bernoulli(triples, entities, wanted, rng, chances)
-    cache = Cache(graph, CACHED, np.random.default_rng(0))
+    if cache is None:
+        return lambda triples, _e, _r, rng: uniform(triples, entities, wanted, rng)
     reciprocal = len(graph.relations) if settings.reciprocal else 0
 
     def draw(triples: NDArray[np.int32], e: Tensor, r: Tensor, rng: np.random.Generator) -> Negatives:

@@ -64,16 +64,16 @@ def tail_chances(graph: KnowledgeGraph) -> NDArray[np.float64]:
 class Cache:
     """NSCaching (Zhang et al., 2019), which the paper cites: each query keeps entities that score high.
 
-    Owns the caches of the tail queries and head queries met in training; a batch draws its negatives from
-    them, then renews them: of the cached ones and as many random ones, some are kept by chance in proportion
-    to the exponential of their scores. It is no part of a checkpoint: a resumed training fills it anew.
+    Owns the caches of the tail queries and head queries met in training, `kept` by whether they ask for the
+    tail. A batch renews those of its queries, then draws its negatives from them: of the cached ones and as many
+    random ones, some are kept by chance in proportion to the exponential of their scores.
     """
 
     def __init__(self, graph: KnowledgeGraph, size: int, rng: np.random.Generator) -> None:
         known = known_answers(graph, ["train"])
         self._sides = {True: known.tails, False: known.heads}
         self._entities, self._size = len(graph.entities), size
-        self._kept = {
+        self.kept = {
             side: rng.integers(0, self._entities, (len(answers.keys), size), dtype=np.int32)
             for side, answers in self._sides.items()
         }
@@ -92,7 +92,7 @@ class Cache:
             here = np.flatnonzero(tails == side)
             rows = self.rows(triples[here], side)
             places = rng.integers(0, self._size, (len(here), negatives))
-            candidates[here] = self._kept[side][rows[:, None], places]
+            candidates[here] = self.kept[side][rows[:, None], places]
         return Negatives(tails, candidates)
 
     def renew(
@@ -105,7 +105,7 @@ class Cache:
         for side in (True, False):
             rows, first = np.unique(self.rows(triples, side), return_index=True)
             fresh = rng.integers(0, self._entities, (len(rows), self._size))
-            pool = np.concatenate([self._kept[side][rows].astype(np.int64), fresh], axis=1)
+            pool = np.concatenate([self.kept[side][rows].astype(np.int64), fresh], axis=1)
             noisy = score(triples[first], side, pool) + rng.gumbel(size=pool.shape)
             best = np.argpartition(-noisy, self._size - 1, axis=1)[:, : self._size]
-            self._kept[side][rows] = np.take_along_axis(pool, best, axis=1)
+            self.kept[side][rows] = np.take_along_axis(pool, best, axis=1)

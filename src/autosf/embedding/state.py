@@ -32,6 +32,8 @@ class State:
     average_relations: Tensor | None = None
     best_entities: Tensor | None = None
     best_relations: Tensor | None = None
+    cached_tails: Tensor | None = None  # of the cache sampler, for each tail query and each head query
+    cached_heads: Tensor | None = None
 
     @property
     def weights(self) -> tuple[Tensor, Tensor]:

@@ -84,8 +84,14 @@ def connected(file: Path) -> sqlite3.Connection:
 def refuse_other(file: Path | None, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """A study goes on with what it began with."""
     for name, value in wanted.items():
-        if name in found and found[name] != json.loads(json.dumps(value)):
-            raise UserError(f"{quoted(file)}: a tuning with another {name} is there; choose another folder")
+        now = json.loads(json.dumps(value))
+        if name not in found or found[name] == now:
+            continue
+        what = name
+        if name == "settings":
+            key = next((key for key in now if found[name].get(key) != now[key]), name)
+            what = f"{key} ({found[name].get(key)})"
+        raise UserError(f"{quoted(file)}: a tuning with another {what} is there; choose another folder")
 
 
 def finished_trials(study: optuna.Study) -> list[FrozenTrial]:

@@ -162,7 +162,7 @@ def ends_on_a_validation(task: Task) -> bool:
 
 def save_state(task: Task, state: State, outside: Outside) -> None:
     """Write the checkpoint if others may go on from it; without one a trial is slower, not wrong."""
-    if not can_be_continued(task) or (state.epochs == task.trial.epochs and not ends_on_a_validation(task)):
+    if state.epochs == task.trial.epochs and not ends_on_a_validation(task):
         return
     path = Path(task.checkpoint)
     beside = path.with_name(f"{path.name}.{os.getpid()}")  # a dying worker of a killed driver has another
@@ -179,7 +179,7 @@ def save_state(task: Task, state: State, outside: Outside) -> None:
 def saved_state(task: Task, note: Callable[[str], None]) -> State | None:
     """The checkpoint's state, if there is one that can be trusted; another is deleted."""
     path = Path(task.checkpoint)
-    if not can_be_continued(task) or not path.exists():
+    if not path.exists():
         return None
     try:
         state = load_checkpoint(path, who(task))
@@ -190,11 +190,6 @@ def saved_state(task: Task, note: Callable[[str], None]) -> State | None:
         note(f"checkpoint deleted, training starts anew: {error}")
         return None
     return state
-
-
-def can_be_continued(task: Task) -> bool:
-    """The cache of negatives is no part of a state: going on without it would be another training."""
-    return task.settings.sampler != "cache" or task.settings.loss in ("multiclass", "sampled-softmax")
 
 
 def who(task: Task) -> dict[str, Any]:

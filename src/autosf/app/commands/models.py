@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from autosf.app.predicting import AskableModel
     from autosf.evaluation.classification import Classification
     from autosf.graph.knowledge_graph import KnowledgeGraph
-    from autosf.graph.negatives import Negatives
 
 graph_option = click.option(
     "--graph",
@@ -130,7 +129,7 @@ def classify(model: str, negatives: Path | None, seed: int, source: str | None, 
 
     asked = opened(model, source)
     folder = negatives or negatives_folder(asked, source)
-    labelled = labelled_triples(asked, folder, seed)
+    labelled = asked.labelled_triples(seed, folder)
     result = classification_record(asked, classified(asked.model, labelled))
     result["negatives"] = str(folder) if folder else f"made, seed {seed}"
 
@@ -140,20 +139,6 @@ def classify(model: str, negatives: Path | None, seed: int, source: str | None, 
         return classification_for_people(result)
 
     answer(result, as_json, for_people)
-
-
-def labelled_triples(asked: AskableModel, folder: Path | None, seed: int) -> Negatives:
-    """The labelled triples of a folder, or made ones."""
-    import numpy as np
-
-    from autosf.app.predicting import needed_graph
-    from autosf.evaluation.corrupting import made_negatives
-    from autosf.graph.negatives import read_negatives
-
-    graph = needed_graph(asked.trained)
-    if folder is not None:
-        return read_negatives(folder, graph)
-    return made_negatives(graph, np.random.default_rng(seed), asked.known_answers())
 
 
 def negatives_folder(asked: AskableModel, source: str | None) -> Path | None:

@@ -82,8 +82,9 @@ def train(
 ) -> None:
     """Train one function on GRAPH and save the model.
 
-    Settings come from the graph's preset, then from --settings, --set and the options. Ctrl-C keeps a
-    checkpoint; the same command with --resume goes on to the same weights as if it had not been stopped.
+    Settings come from the graph's preset, then from --settings, --set and the options. Ctrl-C, or an
+    orderly kill, keeps a checkpoint; the same command with --resume goes on to the same weights as if it had not
+    been stopped.
     """
     import torch
 
@@ -109,6 +110,8 @@ def train(
     if threads or is_small_step(len(read.entities), chosen):
         torch.set_num_threads(threads or 1)
     job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
+    if resume:
+        refuse_ended(job)
     if not resume and not on_disk:  # the announcement takes memory
         announce(job)
     described = {"graph": read.name, "structure": wanted, "seed": seed, **chosen.as_dict()}
@@ -124,6 +127,18 @@ def train(
             result["epochs"], {f"valid/{name}": value for name, value in (result["valid"] or {}).items()}
         )
     answer(result, as_json, lambda: told(result))
+
+
+def refuse_ended(job: Job) -> None:
+    """Going on with what has come to its end would train it anew, over the model that is there."""
+    from autosf.embedding.model_folder import is_model_folder
+    from autosf.errors import UserError, quoted
+
+    if is_model_folder(job.out) and not job.checkpoint.exists():
+        raise UserError(
+            f"{quoted(job.out)}: this training has ended, there is nothing to resume;"
+            " to train anew leave out --resume, or give another --out"
+        )
 
 
 def announce(job: Job) -> None:

@@ -101,13 +101,16 @@ def tune(
 
 def told(result: dict[str, Any], tuned: tuple[str, ...]) -> str:
     """The result in three lines."""
+    from autosf.app.model_tables import counted
+
     best = result["best"]
     why = ", out of time" if result["ending"] == "out of time" else ""
     return (
-        f"validation MRR {best['valid_mrr']:.4f}, trial {best['trial']} of {result['trials']}"
+        f"validation MRR {best['valid_mrr']:.4f}, the best of {counted(result['trials'], 'trial')}"
         f" ({result['stopped']} stopped early{why})\n"
         f"{in_words(result['settings'], tuned)}\n"
-        f"settings: {result['path']}      use them: autosf train ... --settings {shlex.quote(result['path'])}"
+        f"settings: {result['path']}"
+        f"      use them: autosf train ... --settings {shlex.quote(result['path'])}, or autosf search"
     )
 
 
