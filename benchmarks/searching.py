@@ -176,15 +176,11 @@ def searched(
 
 
 def approximated(graph_name: str, seed: int, hide_test: bool, changes: dict[str, Any]) -> dict[str, Any]:
-    """Gen-Approx in a search's place: one flexible function in the epochs of as many seeds as a verdict has.
-
-    Its networks bear no learning rate above about .1, where the bilinear structures train best with more.
-    """
+    """Gen-Approx in a search's place: one flexible function in the epochs of as many seeds as a verdict has."""
     whole = graph_of(graph_name)
     graph = whole if hide_test else without_test(whole)
     known = known_answers(graph)
-    rate = min(0.1, preset(graph.name).learning_rate)
-    training = preset(graph.name).changed({**changes, "patience": 0, "learning_rate": rate})
+    training = preset(graph.name).changed({**changes, "patience": 0})
     points, values, started = [], [], time.perf_counter()
     for number in range(3):
         trained = train_gen_approx(

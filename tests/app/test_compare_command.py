@@ -77,6 +77,14 @@ def test_the_test_split_can_be_left_out_altogether(graph, capfd, tmp_path):
     assert [row["valid"] for row in result["rows"]] == [row["valid"] for row in without["rows"]]
 
 
+def test_the_general_approximator_takes_part(graph, capfd):
+    _, result, _ = compared(capfd, graph, "--models", "gen-approx,distmult", *SMALL)
+    network, ours = result["rows"]
+    assert (network["model"], network["kind"], network["epochs"]) == ("gen-approx", "network", ours["epochs"])
+    assert network["parameters"] > ours["parameters"]
+    assert 0 < network["test"]["mrr"] <= 1
+
+
 def test_a_killed_comparison_goes_on_with_what_is_missing(graph, capfd, tmp_path, monkeypatch):
     import autosf.app.contestants as contestants
 

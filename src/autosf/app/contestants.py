@@ -7,6 +7,7 @@
 | the folder of a model | the model as it is |
 | `pykeen:NAME` | PyKEEN's family of that name |
 | `rules` | mined rules |
+| `gen-approx` | the paper's general approximator, a network in the place of a structure |
 | `published:NAME` | nothing: figures that were printed |
 """
 
@@ -25,7 +26,8 @@ from autosf.app.interop.pykeen_families import family_named, queries_at_once, tr
 from autosf.app.published import PREFIX as PUBLISHED
 from autosf.app.published import published_figures, published_metrics
 from autosf.app.run_results import is_run, structure_meant
-from autosf.app.training import Job, trained_result
+from autosf.app.training import Diverged, Job, trained_result
+from autosf.embedding.gen_approx import train_gen_approx
 from autosf.embedding.model_folder import is_model_folder, load_model
 from autosf.embedding.settings import refuse_odd_dimension
 from autosf.errors import UserError, quoted
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from autosf.graph.known_answers import KnownAnswers
 
 PYKEEN = needing_pykeen.PREFIX
-RULES = "rules"
+RULES, GEN_APPROX = "rules", "gen-approx"
 SHARED_SETTINGS = ("dimension", "epochs", "batch_size", "patience", "validate_every")  # with other trainers
 
 
@@ -120,6 +122,8 @@ def contestant(word: str) -> Contestant:
         return of_print(word, word.removeprefix(PUBLISHED))
     if word == RULES:
         return of_rules()
+    if word == GEN_APPROX:
+        return of_gen_approx()
     if is_model_folder(word):
         return of_model(word)
     found_on = facts_of(Path(word))["graph"]["name"] if is_run(word) else None
@@ -219,6 +223,41 @@ def of_family(name: str, family: Family) -> Contestant:
         measure,
         identity=lambda settings: {"pykeen": asdict(family), **shared(settings)},
         refuse=lambda arena: family.refuse_dimension(arena.settings.dimension),
+    )
+
+
+def of_gen_approx() -> Contestant:
+    """The paper's general approximator (its appendix), trained with the graph's recipe."""
+
+    def measure(arena: Arena, seed: int) -> dict[str, Any]:
+        valid, started = arena.graph.valid, time.perf_counter()
+        trained = train_gen_approx(
+            arena.graph,
+            arena.settings,
+            seed=seed,
+            clock=time.perf_counter,
+            device=arena.device,
+            validate=(lambda model: summarise(rank(model, valid, arena.known)).mrr) if len(valid) else None,
+            watch=lambda state: arena.watch(state.epochs),
+        )
+        if trained.ending == "interrupted":
+            raise KeyboardInterrupt
+        state = trained.state
+        if trained.ending == "diverged" and not state.curve:
+            raise Diverged("gen-approx diverged in its first epoch: the loss is not finite; lower learning_rate")
+        return {
+            **arena.measured(lambda triples: rank(trained.model, triples, arena.known)),
+            "seconds": time.perf_counter() - started,
+            "train_seconds": sum(epoch.seconds for epoch in state.curve),
+            "epochs": state.epochs,
+            "parameters": state.entities.numel() + state.relations.numel(),
+        }
+
+    return Contestant(
+        GEN_APPROX,
+        "network",
+        measure,
+        identity=lambda settings: {"gen-approx": 1, **settings.as_dict()},
     )
 
 

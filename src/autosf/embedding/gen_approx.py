@@ -57,6 +57,9 @@ class GenApprox:
         return combined(self.head_network, self.entities[tails], self.relations[relations])
 
 
+HIGHEST_RATE = 0.1
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedGenApprox:
     """The best model, its curve, and why training ended."""
@@ -80,12 +83,14 @@ def train_gen_approx(
     """Train as `training.train` does, with the same settings but those that only bilinear models have.
 
     Reciprocal relations would be a second way to tell the sides apart, and (h, ?, t) has no query here:
-    both settings are left aside.
+    both settings are left aside. Its networks bear no learning rate above HIGHEST_RATE, where bilinear
+    models train best with more.
     """
     if settings.loss != "multiclass":
         raise UserError(f"setting loss: Gen-Approx is trained by multiclass only, found {settings.loss}")
     refuse_empty(graph)
-    settings = replace(settings, reciprocal=False, relation_prediction=0.0)
+    rate = min(settings.learning_rate, HIGHEST_RATE)
+    settings = replace(settings, reciprocal=False, relation_prediction=0.0, learning_rate=rate)
     place = torch.device(device)
     epoch = multiclass_epoch(graph, gradients, settings, place)
     check = None if validate is None else lambda weights: validate(GenApprox.of(*weights))

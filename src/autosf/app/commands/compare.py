@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("graphs", nargs=-1, required=True, metavar="GRAPH...", shell_complete=completing.graphs)
 @click.option(
     "--models", "texts", multiple=True, required=True, metavar="A,B,...",
-    help="Names of the zoo, rows, RUNs, MODELs, pykeen:NAME, rules, published:NAME.",
+    help="Names of the zoo, rows, RUNs, MODELs, pykeen:NAME, rules, gen-approx, published:NAME.",
 )  # fmt: skip
 @click.option("--seeds", default=1, show_default=True, help="Trainings of each, with means and spread.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first of the seeds.")
