@@ -73,6 +73,9 @@ def test_evaluate_has_the_keys_programs_rely_on_and_the_numbers_of_ranking(folde
     assert found["count"] == len(trained.graph.test)
     assert found["groups"] == {}
     assert found["mrr_interval"][0] <= found["mrr"] <= found["mrr_interval"][1]
+    shown = text(evaluate, folder)
+    assert "AMRI" in shown
+    assert f"{found['adjusted_mean_rank_index']:.4f}" in shown
 
 
 def test_evaluate_says_when_ranks_are_estimates(folder, trained):

@@ -50,6 +50,13 @@ def weights(folder):
     return load_file(folder / "model.safetensors")
 
 
+def test_the_structure_may_be_that_of_a_model(graph, tmp_path, capfd):
+    small = ("--epochs", 1, "--dimension", 8)
+    trained(capfd, graph, "--structure", "[[1,2],[2,1]]", *small, "--out", tmp_path / "one")
+    _, result, _ = trained(capfd, graph, "--structure", tmp_path / "one", *small, "--out", tmp_path / "two")
+    assert result["structure"] == [[1, 2], [2, 1]]
+
+
 def test_the_keys_programs_rely_on(graph, tmp_path, capfd):
     code, result, _ = trained(
         capfd, graph, "--epochs", 4, "--dimension", 8, "--out", tmp_path / "m", "--seed", 3
