@@ -146,6 +146,7 @@ def test_train_takes_the_best_structure_of_a_run(searched, tmp_path, capfd, monk
     ("options", "message"),
     [
         (["--strategy", "papr"], 'unknown strategy "papr"; did you mean "paper"'),
+        (["--strategy", "gen-approx"], "`autosf compare GRAPH --models gen-approx,RUN`"),
         (["--strategy", "paper", "--blocks", "7"], "expected an even number, found 7"),
         (["--blocks", "3"], "search setting blocks: expected a number from 4 to 16, found 3"),
         (["--budget", "soon"], 'expected a time such as 90s, 30m or 1h30m, found "soon"'),

@@ -16,7 +16,7 @@ from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
 from autosf.runs.ledger import held
 
-SMALL = ["--set", "epochs=4", "--set", "dimension=8", "--set", "validate_every=2"]
+SMALL = ["--epochs", "4", "--dimension", "8", "--set", "validate_every=2"]
 
 
 @pytest.fixture

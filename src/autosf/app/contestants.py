@@ -244,7 +244,9 @@ def of_gen_approx() -> Contestant:
             raise KeyboardInterrupt
         state = trained.state
         if trained.ending == "diverged" and not state.curve:
-            raise Diverged("gen-approx diverged in its first epoch: the loss is not finite; lower learning_rate")
+            raise Diverged(
+                "gen-approx diverged in its first epoch: the loss is not finite; lower learning_rate"
+            )
         return {
             **arena.measured(lambda triples: rank(trained.model, triples, arena.known)),
             "seconds": time.perf_counter() - started,

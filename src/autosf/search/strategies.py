@@ -29,6 +29,7 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "tpe": tpe_search,
 }
 
+GEN_APPROX = "gen-approx"  # the paper's rival without a search
 
 ASYNCHRONOUS: dict[str, Callable[[SearchSettings], Asynchronous]] = {"free": asynchronous_free}
 
@@ -44,6 +45,11 @@ def asynchronous_strategy(settings: SearchSettings) -> Asynchronous:
 
 def strategy_named(name: str, settings: SearchSettings) -> Strategy:
     """The strategy of that name, ready for its first round."""
+    if name == GEN_APPROX:
+        raise UserError(
+            f"strategy {quoted(name)}: it trains one network and has no structure to name;"
+            f" `autosf compare GRAPH --models {name},RUN` sets it beside what a search has found"
+        )
     if name not in STRATEGIES:
         hint = did_you_mean(name, STRATEGIES) or f"; expected one of {', '.join(STRATEGIES)}"
         raise UserError(f"unknown strategy {quoted(name)}{hint}")

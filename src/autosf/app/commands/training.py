@@ -31,7 +31,7 @@ track_option = click.option(
 @click.argument("graph", shell_complete=completing.graphs)
 @click.option(
     "--structure", default="complex", show_default=True, shell_complete=completing.structures,
-    help="A name of the zoo, rows, or a RUN.",
+    help="A name of the zoo, rows, a RUN or a MODEL.",
 )  # fmt: skip
 @click.option("--dimension", type=int, help="Width of an embedding.")
 @click.option("--epochs", type=int, help="How often to go through the graph.")

@@ -20,17 +20,19 @@ if TYPE_CHECKING:
 TRIALS = 30  # where neither a number nor a budget is given
 
 
-@click.command(epilog="Example: autosf tune umls --trials 3 --set epochs=10 --out umls-tuned")
+@click.command(epilog="Example: autosf tune umls --trials 3 --epochs 10 --out umls-tuned")
 @click.argument("graph", shell_complete=completing.graphs)
 @click.option(
     "--structure", default="simple", show_default=True, shell_complete=completing.structures,
-    help="A name of the zoo, or JSON rows.",
+    help="A name of the zoo, rows, a RUN or a MODEL.",
 )  # fmt: skip
 @click.option("--trials", type=click.IntRange(1), help=f"Trainings. [default: {TRIALS}, or by the budget]")
 @click.option("--budget", help="Time to stop after, such as 30m or 1h30m.")
 @click.option(
     "--settings", type=click.Path(path_type=Path), help="Settings to start from: TOML, or a folder."
 )
+@click.option("--dimension", type=int, help="Width of an embedding.")
+@click.option("--epochs", type=int, help="Of a trial, at most.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting to hold; repeatable.")
 @click.option(
     "--range", "wanted", multiple=True, metavar="NAME=LOW:HIGH", help="Or NAME=a,b,c: to tune; repeatable."
@@ -47,6 +49,8 @@ def tune(
     trials: int | None,
     budget: str | None,
     settings: Path | None,
+    dimension: int | None,
+    epochs: int | None,
     pairs: tuple[str, ...],
     wanted: tuple[str, ...],
     seed: int,
@@ -61,20 +65,22 @@ def tune(
     """
     import torch
 
-    from autosf.algebra.zoo import plain, structure_from
+    from autosf.algebra.zoo import plain
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
+    from autosf.app.run_results import structure_meant
     from autosf.app.training import device_of, gathered_settings, parsed_pair
     from autosf.app.tuning import TuningJob, parsed_range, run_tuning
     from autosf.embedding.settings import is_small_step
     from autosf.runs.ranges import tuning_ranges
 
-    chosen_structure, seconds = structure_from(structure), seconds_in(budget) if budget else None
+    chosen_structure, seconds = structure_meant(structure), seconds_in(budget) if budget else None
     given = dict(parsed_range(text) for text in wanted)
     read = graph_of(graph)
     for warning in read.warnings:
         click.echo(f"autosf: {warning}", err=True)
-    start = gathered_settings(read.name, settings, pairs, {}, len(read.entities))
+    sizes = {"dimension": dimension, "epochs": epochs}
+    start = gathered_settings(read.name, settings, pairs, sizes, len(read.entities))
     ranges = tuning_ranges(start, given, [parsed_pair(pair)[0] for pair in pairs])
     if is_small_step(len(read.entities), start):
         torch.set_num_threads(1)
