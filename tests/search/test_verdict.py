@@ -43,7 +43,7 @@ def test_known_numbers():
 def test_finalists_with_different_numbers_of_seeds_are_compared():
     found = verdict(finals({FOUND: (0.49, 0.50, 0.51), OTHER: (0.48, 0.48), HUMAN: (0.4,)}), SETTINGS)
     assert 0.7 < found.beats_runner_up < found.beats_human < 1
-    assert found.human.spread == 0.0
+    assert found.human.spread is None
 
 
 @pytest.mark.parametrize("spread", [0.3, 0.6, 1.0])
