@@ -18,7 +18,7 @@ from autosf.app.cli import run
 from autosf.app.final_model import final_model
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
-from autosf.app.search_tables import leaderboard_for_people
+from autosf.app.search_tables import chances, leaderboard_for_people
 from autosf.app.searching import (
     Request,
     begun,
@@ -195,6 +195,19 @@ def test_the_papers_settings_can_be_chosen(graph, tmp_path, capfd):
     asked = open_run(tmp_path / "run").plan.search
     assert [asked[name] for name in ("parents", "candidates", "chosen", "rounds")] == [2, 9, 3, 1]
     assert (code, result["trials"]) == (0, 5 + 3)
+
+
+@pytest.mark.parametrize(
+    ("human", "told"),
+    [([[1, 2], [2, 1]], "ahead of"), ([[1, 0], [0, 2]], "the best human-designed one: no other was found")],
+    ids=["another", "itself"],
+)
+def test_one_fresh_seed_each_tells_who_is_ahead_and_no_probability(human, told):
+    row = {"names": [], "valid_mrr": 0.5, "spread": None, "seeds": 1}
+    best = {**row, "structure": [[1, 0], [0, 2]], "beats_runner_up": None, "beats_human": None}
+    (line,) = chances({**best, "human": {**row, "structure": human}})
+    assert line.startswith(told)
+    assert "probability" not in line
 
 
 def small_run(graph: Path, folder: Path, **wish):

@@ -62,6 +62,9 @@ def chances(best: Mapping[str, Any]) -> list[str]:
             f"better than {title_of(human)}, the best human-designed one, {measured(human)}:"
             f"\nby {gain:.4f} ± {standard_error(best, human):.4f}, with probability {best['beats_human']:.2f}"
         )
+    elif human and human["structure"] != best["structure"]:
+        told = f"ahead of {title_of(human)}, the best human-designed one, {measured(human)}"
+        lines.append(f"{told}:\none seed each does not tell how surely (--fresh-seeds)")
     elif human:
         lines.append("the best human-designed one: no other was found to be better")
     return lines

@@ -245,6 +245,11 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
             f"It is better than {title_of(human)}, the best human-designed one at {measured(human)},"
             f" by {gain:.4f} ± {error:.4f}, with probability {best['beats_human']:.2f}."
         )
+    elif human and human["structure"] != best["structure"]:
+        lines.append(
+            f"It is ahead of {title_of(human)}, the best human-designed one at {measured(human)};"
+            " one seed each does not tell how surely."
+        )
     elif human:
         lines.append("It was designed by people: no other was found to be better.")
     lines += [f"These figures are of the sample; {line}." for line in on_the_whole(result["playoff"] or ())]

@@ -130,9 +130,11 @@ function chances(best) {
   if (best.beats_runner_up !== null) {
     lines.push(`Better than the runner-up with probability ${best.beats_runner_up.toFixed(2)}`);
   }
+  const name = best.human?.names[0] ?? "the best human-designed one";
   if (best.human && best.beats_human !== null) {
-    const name = best.human.names[0] ?? "the best human-designed one";
     lines.push(`Better than ${name}, the best human-designed one, ${measured(best.human)}, with probability ${best.beats_human.toFixed(2)}`);
+  } else if (best.human && JSON.stringify(best.human.structure) !== JSON.stringify(best.structure)) {
+    lines.push(`Ahead of ${name}, the best human-designed one, ${measured(best.human)}; one seed each does not tell how surely`);
   } else if (best.human) {
     lines.push("The best human-designed one: no other was found to be better");
   }
