@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from autosf.runs.task import Task
 
 POLL_SECONDS = 0.2
+ODD_SECONDS = 0.5  # of silence, after which it is watched whether a worker computes
 STARTS = 5  # workers in a row that end before they are ready: the fault is not theirs
 SLOW_EPOCHS = 20  # a silence as long as this many of the slowest epochs seen is a hang
 BUSY = 0.05  # of the time spent computing: a worker that is not stuck, on a crowded machine
@@ -243,7 +244,9 @@ class Workers:
         for worker in list(self._staff.values()):
             worker.silent += passed
             if worker.slot in heard:
-                worker.silent, worker.spared, worker.computed = 0.0, 0, worker.cpu_seconds()
+                worker.silent, worker.spared, worker.computed = 0.0, 0, None
+            elif worker.computed is None and worker.silent > ODD_SECONDS:
+                worker.computed = worker.cpu_seconds()
             if worker.silent > self._longest_silence(worker) and not self._is_spared(worker):
                 self._dismiss(worker, 0.0)
                 self._lose(worker, f"was silent for {worker.silent:.0f} s and was ended")
