@@ -23,7 +23,7 @@ import click
 
 from autosf.app.graphs import graph_of
 from autosf.app.training import parsed_pair
-from autosf.embedding.gen_approx import train_gen_approx
+from autosf.embedding.gen_approx import fitting, train_gen_approx
 from autosf.embedding.presets import preset
 from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank
@@ -180,7 +180,7 @@ def approximated(graph_name: str, seed: int, hide_test: bool, changes: dict[str,
     whole = graph_of(graph_name)
     graph = whole if hide_test else without_test(whole)
     known = known_answers(graph)
-    training = preset(graph.name).changed({**changes, "patience": 0})
+    training = fitting(preset(graph.name).changed({**changes, "patience": 0}))
     points, values, started = [], [], time.perf_counter()
     for number in range(3):
         trained = train_gen_approx(

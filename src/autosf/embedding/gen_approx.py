@@ -57,7 +57,7 @@ class GenApprox:
         return combined(self.head_network, self.entities[tails], self.relations[relations])
 
 
-HIGHEST_RATE = 0.1
+HIGHEST_RATE = 0.1  # that its networks bear, where bilinear models train best with more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,17 +80,11 @@ def train_gen_approx(
     watch: Callable[[State], None] = lambda _: None,
     state: State | None = None,
 ) -> TrainedGenApprox:
-    """Train as `training.train` does, with the same settings but those that only bilinear models have.
-
-    Reciprocal relations would be a second way to tell the sides apart, and (h, ?, t) has no query here:
-    both settings are left aside. Its networks bear no learning rate above HIGHEST_RATE, where bilinear
-    models train best with more.
-    """
+    """Train as `training.train` does, with `fitting` settings."""
     if settings.loss != "multiclass":
         raise UserError(f"setting loss: Gen-Approx is trained by multiclass only, found {settings.loss}")
     refuse_empty(graph)
-    rate = min(settings.learning_rate, HIGHEST_RATE)
-    settings = replace(settings, reciprocal=False, relation_prediction=0.0, learning_rate=rate)
+    settings = fitting(settings)
     place = torch.device(device)
     epoch = multiclass_epoch(graph, gradients, settings, place)
     check = None if validate is None else lambda weights: validate(GenApprox.of(*weights))
@@ -102,6 +96,15 @@ def train_gen_approx(
         watch,
     )
     return TrainedGenApprox(GenApprox.of(*best_weights(state)), state, ending)
+
+
+def fitting(settings: TrainingSettings) -> TrainingSettings:
+    """The settings without what only bilinear models have, and with a rate that its networks bear.
+
+    Reciprocal relations would be a second way to tell the sides apart, and (h, ?, t) has no query here.
+    """
+    rate = min(settings.learning_rate, HIGHEST_RATE)
+    return replace(settings, reciprocal=False, relation_prediction=0.0, learning_rate=rate)
 
 
 def started(graph: KnowledgeGraph, settings: TrainingSettings, seed: int) -> State:
