@@ -35,6 +35,7 @@ from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank, rank_scores
 from autosf.evaluation.rules import mined_rules
 from autosf.runs.run import facts_of
+from autosf.search.strategies import GEN_APPROX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from autosf.graph.known_answers import KnownAnswers
 
 PYKEEN = needing_pykeen.PREFIX
-RULES, GEN_APPROX = "rules", "gen-approx"
+RULES = "rules"
 SHARED_SETTINGS = ("dimension", "epochs", "batch_size", "patience", "validate_every")  # with other trainers
 
 

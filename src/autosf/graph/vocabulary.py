@@ -76,9 +76,8 @@ class Vocabulary:
         shared = pl.Series([0]).new_from_index(0, len(known))
         for run in {low[start : start + RUN] for start in range(max(1, len(low) - RUN + 1))}:
             shared += known.str.contains(run, literal=True).cast(pl.Int64)
-        lengths = (
-            known.str.len_chars().cast(pl.Int64) - len(low)
-        ).abs()  # of as many runs, the likest in length
+        # Of those that share as many, the likest in length come first.
+        lengths = (known.str.len_chars().cast(pl.Int64) - len(low)).abs()
         order = (
             pl.DataFrame({"shared": -shared, "apart": lengths})
             .with_row_index()
