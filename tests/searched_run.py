@@ -9,7 +9,7 @@ from random import Random
 import polars as pl
 
 from autosf.algebra.invariance import canonical
-from autosf.algebra.structure import Structure
+from autosf.algebra.structure import Structure, from_cells
 from autosf.algebra.zoo import named
 from autosf.app.final_model import final_model
 from autosf.embedding.settings import TrainingSettings
@@ -71,7 +71,7 @@ def tried(number: int = 24) -> list[Structure]:
     """Structures as a search would try them: what is known first, then neighbours."""
     rng, structures = Random(0), list(known_good())
     while len(structures) < number:
-        found = canonical(neighbour(structures, rng), "extended")
+        found = canonical(from_cells(neighbour(structures, rng)), "extended")
         structures += [] if found in structures else [found]
     return structures[:number]
 

@@ -11,6 +11,7 @@ from autosf.algebra.constraints import (
     covers,
     inverting_names,
     is_reachable,
+    permanent,
     relation_kinds,
     satisfies_c1,
     satisfies_c2,
@@ -115,6 +116,13 @@ def test_c2_implies_cover(structure):
 @given(structures(), st.data())
 def test_transversals_do_not_depend_on_the_representative(structure, data):
     assert transversals(data.draw(twin_of(structure, "extended"))) == transversals(structure)
+
+
+@given(structures())
+def test_ways_to_choose_cells_are_those_of_the_plain_definition(structure):
+    plain = [[structure.rows[i][j] for i, j in enumerate(order)] for order in permutations(range(4))]
+    assert permanent(structure) == sum(map(all, plain))
+    assert transversals(structure) == sum(sorted(map(abs, cells)) == [1, 2, 3, 4] for cells in plain)
 
 
 def test_reachable_is_what_grows_from_an_f4():

@@ -81,6 +81,7 @@ def can_be_inverse(structure: Structure) -> bool:
     return any(values[k - 1] != values[k + parts - 1] for k in used)
 
 
+@lru_cache(maxsize=1 << 12)
 def inverting_names(structure: Structure) -> tuple[int, ...] | None:
     """The names that transpose g: with r'_k = sign(n) * r_|n| for the k-th name n, g(r)^T = g(r') for every r.
 
@@ -157,11 +158,18 @@ def c2_reasons(structure: Structure, up_to_sign: bool = False) -> list[str]:
 
 def satisfies_c2(structure: Structure, up_to_sign: bool = False) -> bool:
     """C2: no zero rows or columns, no repeated ones, all relation parts used. `c2_reasons` without the words."""
-    rows, columns = structure.rows, tuple(zip(*structure.rows, strict=True))
-    return covers(structure) and all(
-        len({max(line, negative(line)) if up_to_sign else line for line in lines}) == len(lines)
-        for lines in (rows, columns)
-    )
+    return cells_satisfy_c2(structure.cells, structure.parts, up_to_sign)
+
+
+def cells_satisfy_c2(cells: tuple[int, ...], parts: int, up_to_sign: bool = False) -> bool:
+    """`satisfies_c2` on cells in reading order, for loops over many candidates."""
+    if not cells_cover(cells, parts):
+        return False
+    for lines in rows_and_columns(cells, parts):
+        distinct = {max(line, negative(line)) for line in lines} if up_to_sign else set(lines)
+        if len(distinct) < parts:
+            return False
+    return True
 
 
 def negative(line: tuple[int, ...]) -> tuple[int, ...]:
@@ -170,31 +178,47 @@ def negative(line: tuple[int, ...]) -> tuple[int, ...]:
 
 def covers(structure: Structure) -> bool:
     """The part of C2 that every group keeps: all relation parts used, no zero row or column."""
-    return (
-        all(map(any, structure.rows))
-        and all(map(any, zip(*structure.rows, strict=True)))
-        and (len({abs(cell) for cell in structure.cells} - {0}) == structure.parts)
-    )
+    return cells_cover(structure.cells, structure.parts)
+
+
+def cells_cover(cells: tuple[int, ...], parts: int) -> bool:
+    """`covers` on cells in reading order."""
+    used = set(map(abs, cells))
+    used.discard(0)
+    return len(used) == parts and all(all(map(any, lines)) for lines in rows_and_columns(cells, parts))
+
+
+def rows_and_columns(cells: tuple[int, ...], parts: int) -> tuple[list[tuple[int, ...]], ...]:
+    rows = [cells[start : start + parts] for start in range(0, parts * parts, parts)]
+    return rows, [cells[start::parts] for start in range(parts)]
 
 
 def is_reachable(structure: Structure) -> bool:
     """Whether Alg. 2 can build it: it grows from an f^4, so K cells lie in distinct rows, columns and parts."""
-    return transversals(structure, at_most=1) > 0
+    return transversals(structure) > 0
 
 
-def transversals(structure: Structure, at_most: int | None = None) -> int:
+def transversals(structure: Structure) -> int:
     """How many ways to choose K cells in distinct rows, columns and relation parts: the f^4 it contains."""
+    return ways_to_choose(
+        [1 << column | 1 << structure.parts + abs(cell) for column, cell in enumerate(row) if cell]
+        for row in structure.rows
+    )
 
-    def count(row: int, columns: int, labels: int) -> int:
-        if row == structure.parts:
-            return 1
-        total = 0
-        for column, cell in enumerate(structure.rows[row]):
-            taken_column, taken_label = 1 << column, 1 << abs(cell)
-            if cell and not columns & taken_column and not labels & taken_label:
-                total += count(row + 1, columns | taken_column, labels | taken_label)
-                if at_most is not None and total >= at_most:
-                    break
-        return total
 
-    return count(0, 0, 0)
+def permanent(structure: Structure) -> int:
+    """How many ways to choose K non-zero cells in distinct rows and columns."""
+    return ways_to_choose([1 << column for column, cell in enumerate(row) if cell] for row in structure.rows)
+
+
+def ways_to_choose(rows: Iterable[list[int]]) -> int:
+    """In how many ways one set of each row can be chosen, the sets given as bits, so that no two overlap."""
+    ways = {0: 1}  # what is taken -> in how many ways
+    for row in rows:
+        grown: dict[int, int] = {}
+        for taken, count in ways.items():
+            for chosen in row:
+                if not taken & chosen:
+                    grown[taken | chosen] = grown.get(taken | chosen, 0) + count
+        ways = grown
+    return sum(ways.values())

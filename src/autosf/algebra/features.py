@@ -8,7 +8,14 @@ from math import copysign
 from operator import mul
 from typing import TYPE_CHECKING
 
-from autosf.algebra.constraints import SKEW_SYMMETRIC, SYMMETRIC, inverting_names, solved, transversals
+from autosf.algebra.constraints import (
+    SKEW_SYMMETRIC,
+    SYMMETRIC,
+    inverting_names,
+    permanent,
+    solved,
+    transversals,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,7 +131,7 @@ def solved_invariants(structure: Structure) -> tuple[tuple[float, ...], tuple[fl
     free = [solved(structure.cells, structure.parts, sign) for sign in (SYMMETRIC, SKEW_SYMMETRIC)]
     dimensions = [float(len(set(map(abs, values)) - {0})) for values in free]
     parts = [float(sum(map(bool, values))) for values in free]
-    f4 = float(permanent(structure.rows)), float(transversals(structure))
+    f4 = float(permanent(structure)), float(transversals(structure))
     return (*dimensions, *parts, *inversion(structure)), f4, tuple(map(float, srf(structure)))
 
 
@@ -179,20 +186,6 @@ def invariant_names(parts: int) -> tuple[str, ...]:
 def degrees(lines: Lines) -> tuple[float, ...]:
     """Non-zero cells per line, largest first."""
     return tuple(sorted((float(sum(map(bool, line))) for line in lines), reverse=True))
-
-
-def permanent(rows: Lines) -> int:
-    """Number of ways to choose one non-zero cell per row in distinct columns."""
-    ways = {0: 1}  # columns taken, as bits -> in how many ways
-    for row in rows:
-        columns = [1 << column for column, cell in enumerate(row) if cell]
-        grown: dict[int, int] = {}
-        for taken, count in ways.items():
-            for column in columns:
-                if not taken & column:
-                    grown[taken | column] = grown.get(taken | column, 0) + count
-        ways = grown
-    return sum(ways.values())
 
 
 def gram(ones: Lines, others: Lines) -> Matrix:

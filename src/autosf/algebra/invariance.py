@@ -18,7 +18,7 @@ from autosf.algebra.labelling import best_order
 from autosf.algebra.structure import Structure, from_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Group = Literal["paper", "extended"]
 Cells = tuple[int, ...]
@@ -90,18 +90,20 @@ def canonical(structure: Structure, group: Group = "paper") -> Structure:
 
 def canonical_cells(cells: Cells, parts: int, group: Group = "paper") -> Cells:
     """`canonical` on cells in reading order, for loops over many candidates."""
-    signed = SIGN_RULES[group]
     if parts > LISTED_PARTS:
-        return best_order(cells, parts, lambda image: signed(image, parts))
+        form = named_in_order if group == "paper" else named_and_signed
+        return best_order(cells, parts, lambda image: form(image, parts))
     support = tuple(map(bool, cells))
-    return max(signed(pick(cells), parts) for pick in leading(support, parts))
+    named = {named_in_order(pick(cells), parts) for pick in leading(support, parts)}
+    return max(named) if group == "paper" else best_signed(named, parts)
 
 
 @lru_cache(maxsize=1 << 16)
 def leading(support: tuple[bool, ...], parts: int) -> tuple[Callable[[Cells], Cells], ...]:
     """The entity orders that give the largest support in reading order."""
-    best = max(pick(support) for pick in orders(parts))
-    return tuple(pick for pick in orders(parts) if pick(support) == best)
+    supports = [pick(support) for pick in orders(parts)]
+    best = max(supports)
+    return tuple(pick for pick, image in zip(orders(parts), supports, strict=True) if image == best)
 
 
 @cache
@@ -112,30 +114,45 @@ def orders(parts: int) -> tuple[Callable[[Cells], Cells], ...]:
     )
 
 
-def named_in_order(cells: Cells, parts: int) -> Cells:  # noqa: ARG001 - the same signature for both groups
+def named_in_order(cells: Cells, parts: int) -> Cells:
     """Relation parts named 1, 2, ... and made positive in order of first appearance."""
-    names: dict[int, int] = {}
+    names = [0] * (2 * parts + 1)  # of -1, ..., -parts from its end
+    used = 0
     for cell in cells:
-        if cell and cell not in names:
-            new = len(names) // 2 + 1
-            names[cell], names[-cell] = new, -new
-    names[0] = 0
+        if cell and not names[cell]:
+            used += 1
+            names[cell], names[-cell] = used, -used
     return tuple([names[cell] for cell in cells])
 
 
 def named_and_signed(cells: Cells, parts: int) -> Cells:
     """Named in order, then entity and relation signs chosen so that the earliest cells are positive."""
-    named = named_in_order(cells, parts)
+    return signed(named_in_order(cells, parts), parts)
+
+
+def best_signed(named: Iterable[Cells], parts: int) -> Cells:
+    """The largest of them once signs are chosen. No sign makes a cell larger, so that most need not be signed."""
+    best: Cells = ()
+    for unsigned, image in sorted(((tuple(map(abs, image)), image) for image in named), reverse=True):
+        if unsigned <= best:
+            break
+        best = max(best, signed(image, parts))
+    return best
+
+
+def signed(named: Cells, parts: int) -> Cells:
+    """Signs of entity and relation parts chosen so that the earliest cells are positive."""
     result = list(map(abs, named))
+    negative = sum([1 << place for place, cell in enumerate(named) if cell < 0])
     for place, deciders in sign_rule(tuple(result), parts):
-        if sum(named[decider] < 0 for decider in deciders) % 2:
+        if (negative & deciders).bit_count() % 2:
             result[place] = -result[place]
     return tuple(result)
 
 
 @lru_cache(maxsize=1 << 16)
-def sign_rule(labels: Cells, parts: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Cells whose sign cannot be chosen, each with the cells whose signs multiply to it.
+def sign_rule(labels: Cells, parts: int) -> tuple[tuple[int, int], ...]:
+    """Cells whose sign cannot be chosen, each with the cells whose signs multiply to it, as bits.
 
     The sign of cell (i, j) with label k changes with e_i * e_j * r_k. Over GF(2) that is a vector; going
     through the cells in reading order, one independent of those before can be made positive, and a dependent
@@ -153,11 +170,5 @@ def sign_rule(labels: Cells, parts: int) -> tuple[tuple[int, tuple[int, ...]], .
         if vector:
             basis[vector & -vector] = (vector, used)
         else:
-            rule.append((place, tuple(p for p in range(len(labels)) if used >> p & 1)))
+            rule.append((place, used))
     return tuple(rule)
-
-
-SIGN_RULES: dict[Group, Callable[[Cells, int], Cells]] = {
-    "paper": named_in_order,
-    "extended": named_and_signed,
-}

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from autosf.algebra.constraints import satisfies_c2
-from autosf.algebra.invariance import canonical
+from autosf.algebra.constraints import cells_satisfy_c2
+from autosf.algebra.invariance import canonical_cells
+from autosf.algebra.structure import from_cells
 from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR
 from autosf.search.fidelity import estimates, full_runs, highest_rungs, screening_rung, seed_variance
 from autosf.search.moves import anywhere, neighbour
@@ -145,7 +146,8 @@ def candidates(
 def parents(view: View, settings: SearchSettings, rng: Random) -> list[Structure]:
     """Structures to start from, each the best of those tried in one draw from the posterior."""
     tried = list(view.surrogate.structures)
-    return [tried[place] for place in thompson(posterior_draws(view, tried, rng)[:, 1:], settings.parents)]
+    draws = posterior_draws(view, tried, rng, settings.parents)
+    return [tried[place] for place in thompson(draws[:, 1:], settings.parents)]
 
 
 def neighbours(
@@ -156,23 +158,35 @@ def neighbours(
     within: Within = anywhere,
 ) -> list[Structure]:
     """So many classes around the sources that are new and satisfy C2, repeats counted up to sign."""
-    found: dict[Structure, None] = {}
+    found: list[Structure] = []
+    parts = sources[0].parts
+    met = {structure.cells for structure in tried}
+    drawn_before = set()
     for _ in range(FRUITLESS_DRAWS + count):
         drawn = neighbour(sources, rng)
-        if not satisfies_c2(drawn, up_to_sign=True):  # all of its class alike, and cheaper to see
+        if drawn in drawn_before:
             continue
-        form = canonical(drawn, "extended")
-        if form not in tried and form not in found and within(form):
-            found[form] = None
+        drawn_before.add(drawn)
+        if not cells_satisfy_c2(drawn, parts, up_to_sign=True):  # all of its class alike, and cheaper to see
+            continue
+        form = canonical_cells(drawn, parts, "extended")
+        if form in met:
+            continue
+        met.add(form)
+        structure = from_cells(form)
+        if within(structure):
+            found.append(structure)
             if len(found) == count:
                 break
-    return list(found)
+    return found
 
 
-def posterior_draws(view: View, pool: Sequence[Structure], rng: Random) -> NDArray[np.float64]:
+def posterior_draws(
+    view: View, pool: Sequence[Structure], rng: Random, count: int = DRAWS
+) -> NDArray[np.float64]:
     """Joint draws of the values of the leader, in the first column, and of the pool. [draws, 1 + n]"""
     means, covariance = view.surrogate.posterior([view.leader, *pool])
-    normal = np.random.default_rng(rng.getrandbits(64)).standard_normal((DRAWS, len(means)))
+    normal = np.random.default_rng(rng.getrandbits(64)).standard_normal((count, len(means)))
     drawn: NDArray[np.float64] = means + normal @ symmetric_root(covariance)
     return drawn
 

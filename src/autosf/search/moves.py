@@ -1,11 +1,14 @@
-"""Random steps from a structure to another."""
+"""Random steps from a structure to another.
+
+Moves work on a list of cells in reading order and change it: a search draws some hundred neighbours between two
+rounds, most of which it has met before, and makes structures of the new ones alone.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from autosf.algebra.constraints import inverting_names, mirrored
-from autosf.algebra.invariance import permuted, renamed
 from autosf.algebra.structure import Structure, from_cells
 
 if TYPE_CHECKING:
@@ -31,70 +34,73 @@ def with_random_terms(structure: Structure, count: int, rng: Random) -> Structur
     the free cells.
     """
     cells = list(structure.cells)
-    free = [place for place, cell in enumerate(cells) if not cell]
-    for place in rng.sample(free, count):
-        cells[place] = rng.choice((1, -1)) * rng.randint(1, structure.parts)
+    add(cells, structure.parts, count, rng)
     return from_cells(cells)
 
 
-def without_random_terms(structure: Structure, count: int, rng: Random) -> Structure:
-    """The structure with `count` blocks fewer."""
-    cells = list(structure.cells)
-    for place in rng.sample(taken(cells), min(count, structure.blocks)):
+def add(cells: list[int], parts: int, count: int, rng: Random) -> None:
+    """So many more blocks."""
+    for place in rng.sample(empty(cells), count):
+        cells[place] = rng.choice((1, -1)) * rng.randint(1, parts)
+
+
+def remove(cells: list[int], count: int, rng: Random) -> None:
+    """So many blocks fewer, as far as there are any."""
+    blocks = taken(cells)
+    for place in rng.sample(blocks, min(count, len(blocks))):
         cells[place] = 0
-    return from_cells(cells)
 
 
-def relabelled(structure: Structure, rng: Random) -> Structure:
-    """The structure with another relation part in one of its blocks."""
-    cells = list(structure.cells)
+def relabel(cells: list[int], parts: int, rng: Random) -> None:
+    """Another relation part in one of the blocks."""
     place = rng.choice(taken(cells))
-    others = [part for part in range(1, structure.parts + 1) if part != abs(cells[place])]
+    others = [part for part in range(1, parts + 1) if part != abs(cells[place])]
     cells[place] = rng.choice(others) * (1 if cells[place] > 0 else -1)
-    return from_cells(cells)
 
 
-def resigned(structure: Structure, rng: Random) -> Structure:
-    """The structure with one block's sign turned."""
-    cells = list(structure.cells)
+def resign(cells: list[int], rng: Random) -> None:
+    """One block's sign turned."""
     cells[rng.choice(taken(cells))] *= -1
-    return from_cells(cells)
 
 
-def swapped(structure: Structure, rng: Random) -> Structure:
-    """The structure with one block exchanged with another cell, empty or not."""
-    cells = list(structure.cells)
+def swap(cells: list[int], rng: Random) -> None:
+    """One block exchanged with another cell, empty or not."""
     one = rng.choice(taken(cells))
     other = rng.choice([place for place in range(len(cells)) if place != one])
     cells[one], cells[other] = cells[other], cells[one]
-    return from_cells(cells)
 
 
-def crossed(one: Structure, other: Structure, rng: Random) -> Structure:
-    """Some rows of one, the rest of an equivalent of the other drawn at random."""
-    parts = range(1, one.parts + 1)
-    turned = permuted(other, rng.sample(parts, len(parts)))
-    named = renamed(turned, [rng.choice((1, -1)) * part for part in rng.sample(parts, len(parts))])
-    rows = tuple(rng.choice(pair) for pair in zip(one.rows, named.rows, strict=True))
-    return Structure(rows)
+def cross(cells: list[int], other: tuple[int, ...], parts: int, rng: Random) -> None:
+    """Some rows kept, the rest those of an equivalent of the other drawn at random."""
+    order = rng.sample(range(parts), parts)
+    names = [rng.choice((1, -1)) * part for part in rng.sample(range(1, parts + 1), parts)]
+    twin = with_names([other[i * parts + j] for i in order for j in order], names)
+    for start in range(0, len(cells), parts):
+        row = slice(start, start + parts)
+        cells[row] = rng.choice((cells[row], twin[row]))
 
 
-def inverting(structure: Structure, names: Sequence[int], rng: Random) -> Structure:
-    """The structure changed so that the names transpose it.
+def invert(cells: list[int], names: Sequence[int], rng: Random) -> None:
+    """Changed so that the names transpose it.
 
     Of two mirrored cells one, drawn at random, decides about the other; on the diagonal only parts that keep their
     names may stand.
     """
-    cells, under_names = list(structure.cells), renamed(structure, names).cells
+    under_names = with_names(cells, names)
     kept = [part for part, name in enumerate(names, 1) if name == part]
-    for one, other in mirrored(structure.parts):
+    for one, other in mirrored(len(names)):
         if one == other:
             if cells[one] and abs(cells[one]) not in kept:
                 cells[one] = rng.choice(kept) if kept else 0
             continue
         decides, follows = rng.sample((one, other), 2)
         cells[follows] = under_names[decides]
-    return from_cells(cells)
+
+
+def with_names(cells: Sequence[int], names: Sequence[int]) -> list[int]:
+    """Relation part k named `names[k - 1]`, its sign turned where that is negative."""
+    signed = (0, *names, *(-name for name in reversed(names)))  # also for negative cells, from its end
+    return [signed[cell] for cell in cells]
 
 
 def random_inversion(parts: int, rng: Random) -> tuple[int, ...]:
@@ -107,31 +113,37 @@ def random_inversion(parts: int, rng: Random) -> tuple[int, ...]:
     return tuple(names[part] for part in range(1, parts + 1))
 
 
-def taken(cells: list[int]) -> list[int]:
+def taken(cells: Sequence[int]) -> list[int]:
     """Places of the blocks."""
     return [place for place, cell in enumerate(cells) if cell]
 
 
-def neighbour(parents: Sequence[Structure], rng: Random) -> Structure:
-    """A structure one random move, sometimes two, away from one of the parents, every other one made to invert.
+def empty(cells: Sequence[int]) -> list[int]:
+    """Places without a block."""
+    return [place for place, cell in enumerate(cells) if not cell]
+
+
+def neighbour(parents: Sequence[Structure], rng: Random) -> tuple[int, ...]:
+    """Cells one random move, sometimes two, away from one of the parents, every other time made to invert.
 
     Structures in which every relation has an exact inverse are a fiftieth of AutoSF-Bench, and a tenth or more of
     the best hundred on each of its graphs; few random moves lead from one of them to another (docs/notes/010).
     """
-    parent = structure = rng.choice(parents)
+    parent = rng.choice(parents)
+    cells, parts = list(parent.cells), parent.parts
     for _ in range(1 if rng.random() < 0.7 else 2):
-        if not structure.blocks:
-            break
-        moves = [
-            lambda s: with_random_terms(s, min(rng.choice((1, 2)), s.parts**2 - s.blocks), rng),
-            lambda s: without_random_terms(s, rng.choice((1, 2)), rng),
-            lambda s: relabelled(s, rng),
-            lambda s: resigned(s, rng),
-            lambda s: swapped(s, rng),
-            lambda s: crossed(s, rng.choice(parents), rng),
-        ]
-        structure = rng.choice(moves)(structure)
+        if any(cells):
+            rng.choice(MOVES)(cells, parts, parents, rng)
     if rng.random() < INVERTED:
-        names = inverting_names(parent) or random_inversion(parent.parts, rng)
-        structure = inverting(structure, names, rng)
-    return structure if structure.blocks else parent
+        invert(cells, inverting_names(parent) or random_inversion(parts, rng), rng)
+    return tuple(cells) if any(cells) else parent.cells
+
+
+MOVES: tuple[Callable[[list[int], int, Sequence[Structure], Random], None], ...] = (
+    lambda cells, parts, _, rng: add(cells, parts, min(rng.choice((1, 2)), cells.count(0)), rng),
+    lambda cells, _, __, rng: remove(cells, rng.choice((1, 2)), rng),
+    lambda cells, parts, _, rng: relabel(cells, parts, rng),
+    lambda cells, _, __, rng: resign(cells, rng),
+    lambda cells, _, __, rng: swap(cells, rng),
+    lambda cells, parts, parents, rng: cross(cells, rng.choice(parents).cells, parts, rng),
+)

@@ -11,7 +11,7 @@ import numpy as np
 from autosf.algebra.constraints import satisfies_c2
 from autosf.algebra.invariance import canonical
 from autosf.algebra.space import five_f4
-from autosf.algebra.structure import PARTS
+from autosf.algebra.structure import PARTS, from_cells
 from autosf.algebra.zoo import ZOO
 from autosf.search.many_invariants import many_invariants
 from autosf.search.moves import neighbour
@@ -40,7 +40,7 @@ def feature_spread() -> NDArray[np.float64]:
     """
     rng, population = Random(0), list(known_good())  # noqa: S311 - reproducible, not secret
     while len(population) < POPULATION:
-        form = canonical(neighbour(population, rng), "extended")
+        form = canonical(from_cells(neighbour(population, rng)), "extended")
         if satisfies_c2(form, up_to_sign=True):
             population.append(form)
     spread = many_invariants(population).std(0)
