@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from autosf.algebra.structure import Structure
 
+    Cells = tuple[int, ...]
+
 SYMMETRIC, SKEW_SYMMETRIC = 1, -1
 
 
@@ -161,18 +163,18 @@ def satisfies_c2(structure: Structure, up_to_sign: bool = False) -> bool:
     return cells_satisfy_c2(structure.cells, structure.parts, up_to_sign)
 
 
-def cells_satisfy_c2(cells: tuple[int, ...], parts: int, up_to_sign: bool = False) -> bool:
+def cells_satisfy_c2(cells: Cells, parts: int, up_to_sign: bool = False) -> bool:
     """`satisfies_c2` on cells in reading order, for loops over many candidates."""
-    if not cells_cover(cells, parts):
-        return False
-    for lines in rows_and_columns(cells, parts):
-        distinct = {max(line, negative(line)) for line in lines} if up_to_sign else set(lines)
-        if len(distinct) < parts:
-            return False
-    return True
+    return cells_cover(cells, parts) and all(
+        len(set(lines)) == parts  # mostly they differ without their signs already
+        or len({max(line, negative(line)) if up_to_sign else line for line in with_signs}) == parts
+        for lines, with_signs in zip(
+            rows_and_columns(tuple(map(abs, cells)), parts), rows_and_columns(cells, parts), strict=True
+        )
+    )
 
 
-def negative(line: tuple[int, ...]) -> tuple[int, ...]:
+def negative(line: Cells) -> Cells:
     return tuple(map(neg, line))
 
 
@@ -181,14 +183,14 @@ def covers(structure: Structure) -> bool:
     return cells_cover(structure.cells, structure.parts)
 
 
-def cells_cover(cells: tuple[int, ...], parts: int) -> bool:
+def cells_cover(cells: Cells, parts: int) -> bool:
     """`covers` on cells in reading order."""
     used = set(map(abs, cells))
     used.discard(0)
     return len(used) == parts and all(all(map(any, lines)) for lines in rows_and_columns(cells, parts))
 
 
-def rows_and_columns(cells: tuple[int, ...], parts: int) -> tuple[list[tuple[int, ...]], ...]:
+def rows_and_columns(cells: Cells, parts: int) -> tuple[list[Cells], list[Cells]]:
     rows = [cells[start : start + parts] for start in range(0, parts * parts, parts)]
     return rows, [cells[start::parts] for start in range(parts)]
 

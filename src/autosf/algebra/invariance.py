@@ -93,9 +93,25 @@ def canonical_cells(cells: Cells, parts: int, group: Group = "paper") -> Cells:
     if parts > LISTED_PARTS:
         form = named_in_order if group == "paper" else named_and_signed
         return best_order(cells, parts, lambda image: form(image, parts))
-    support = tuple(map(bool, cells))
-    named = {named_in_order(pick(cells), parts) for pick in leading(support, parts)}
-    return max(named) if group == "paper" else best_signed(named, parts)
+    picks = leading(tuple(map(bool, cells)), parts)
+    if group == "paper":
+        return max(named_in_order(pick(cells), parts) for pick in picks)
+    return best_signed(cells, parts, picks)
+
+
+def best_signed(cells: Cells, parts: int, picks: Iterable[Callable[[Cells], Cells]]) -> Cells:
+    """The largest image by the extended group. No sign makes a cell larger, so that few orders need be signed."""
+    unsigned = tuple(map(abs, cells))
+    by_labels: dict[Cells, list[Callable[[Cells], Cells]]] = {}
+    for pick in picks:
+        by_labels.setdefault(labelled_in_order(pick(unsigned)), []).append(pick)
+    best: Cells = ()
+    for labels in sorted(by_labels, reverse=True):
+        for pick in by_labels[labels]:
+            if labels <= best:
+                return best
+            best = max(best, signed(labels, pick(cells), parts))
+    return best
 
 
 @lru_cache(maxsize=1 << 16)
@@ -125,26 +141,22 @@ def named_in_order(cells: Cells, parts: int) -> Cells:
     return tuple([names[cell] for cell in cells])
 
 
+def labelled_in_order(unsigned: Cells) -> Cells:
+    """Relation parts named 1, 2, ... in order of first appearance, signs left aside."""
+    names = {0: 0}
+    return tuple([names.setdefault(cell, len(names)) for cell in unsigned])
+
+
 def named_and_signed(cells: Cells, parts: int) -> Cells:
-    """Named in order, then entity and relation signs chosen so that the earliest cells are positive."""
-    return signed(named_in_order(cells, parts), parts)
+    """Relation parts named in order, entity and relation signs chosen so that the earliest cells are positive."""
+    return signed(labelled_in_order(tuple(map(abs, cells))), cells, parts)
 
 
-def best_signed(named: Iterable[Cells], parts: int) -> Cells:
-    """The largest of them once signs are chosen. No sign makes a cell larger, so that most need not be signed."""
-    best: Cells = ()
-    for unsigned, image in sorted(((tuple(map(abs, image)), image) for image in named), reverse=True):
-        if unsigned <= best:
-            break
-        best = max(best, signed(image, parts))
-    return best
-
-
-def signed(named: Cells, parts: int) -> Cells:
-    """Signs of entity and relation parts chosen so that the earliest cells are positive."""
-    result = list(map(abs, named))
-    negative = sum([1 << place for place, cell in enumerate(named) if cell < 0])
-    for place, deciders in sign_rule(tuple(result), parts):
+def signed(labels: Cells, cells: Cells, parts: int) -> Cells:
+    """The labels of the cells with the signs that are left once the earliest cells are made positive."""
+    result = list(labels)
+    negative = sum([1 << place for place, cell in enumerate(cells) if cell < 0])
+    for place, deciders in sign_rule(labels, parts):
         if (negative & deciders).bit_count() % 2:
             result[place] = -result[place]
     return tuple(result)

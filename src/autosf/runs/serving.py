@@ -7,6 +7,7 @@ are in. A strategy that hears of it in time may still have its last trials; resu
 from __future__ import annotations
 
 import errno
+import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -93,7 +94,7 @@ def session(
         ledger.add_event("began", "")
         try:
             # The search thinks with one thread: the workers have the cores, and sums must not depend on them.
-            with threadpool_limits(1):
+            with threadpool_limits(1), little_garbage():
                 records, reason = searched(ledger)
         except KeyboardInterrupt:
             ledger.add_event("stopped", "interrupted")
@@ -102,6 +103,16 @@ def session(
         if reason != OUT_OF_TIME:  # else a larger budget may go on from them
             discard_checkpoints(run)
     return records, reason
+
+
+@contextmanager
+def little_garbage() -> Iterator[None]:
+    """What is loaded by now is not looked through for garbage: that would take 0.1 s, and the workers wait."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager
