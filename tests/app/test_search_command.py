@@ -307,7 +307,7 @@ def test_lines_tell_what_is_done_what_leads_and_what_runs():
     lines.progress(Progress(1, Trial(complex_, 10, 0), 4, 1.0, 0.25))
     lines.progress(Progress(1, Trial(complex_, 10, 0), 5, 0.9, None))
     assert lines.lines() == [
-        "1 trials of 1 of 7 structures done; 0:30 spent, 1:00 left",
+        "1 trial done, 1 of 7 structures tried; 0:30 spent, 1:00 left",
         "1. 0.5000 (1 seed) simple",
         "worker 1: epoch 5/10, MRR 0.2500, complex",
     ]

@@ -66,6 +66,16 @@ def test_a_tuning_goes_on_only_when_asked_to(graph, tmp_path, capfd):
     assert (code, result["trials"]) == (0, 2)
 
 
+def test_a_log_gets_a_line_now_and_then(graph, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("autosf.app.commands.tune.LINE_SECONDS", -1.0)
+    _, result, err = answered(capfd, "tune", graph, *SMALL, "--trials", 2, "--out", tmp_path / "r")
+    first, *_, last = err.splitlines()
+    assert first == "autosf: trials: 0 of 2 done"
+    assert last.startswith(
+        f"autosf: trials: 2 of 2 done; best: {result['best']['valid_mrr']:.4f} with learning"
+    )
+
+
 def test_people_read_what_was_found_and_how_to_use_it(graph, tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(["tune", str(graph), "--trials", "1", *SMALL]) == 0

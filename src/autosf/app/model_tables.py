@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from autosf.app.answer import counted
 from autosf.app.data_tables import label
 
 if TYPE_CHECKING:
@@ -31,11 +32,6 @@ def _table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
     for column in numbers:
         table.add_column(column, justify="right")
     return table
-
-
-def counted(count: int, what: str) -> str:
-    """So many of something, which has a regular plural."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _numbers(row: Mapping[str, Any]) -> list[str]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import click
-
-from autosf.app.answer import console
+from autosf.app.answer import console, counted, say
 from autosf.app.duration import time_in_words
 from autosf.app.run_results import called
 from autosf.runs.leaderboard import leaderboard
@@ -75,11 +73,13 @@ class SearchLines:
 
     def _done(self) -> str:
         tried = len({record.trial.structure for record in self._records})
-        of = f" of {self._structures}" if self._structures else ""
+        structures = (
+            f"{tried} of {self._structures} structures" if self._structures else counted(tried, "structure")
+        )
         failed = sum(record.failed for record in self._records)
         spent = self._spent + time.monotonic() - self._began
         return (
-            f"{len(self._records)} trials of {tried}{of} structures done"
+            f"{counted(len(self._records), 'trial')} done, {structures} tried"
             + (f", {failed} failed" if failed else "")
             + f"; {time_in_words(spent)} spent"
             + (f", {time_in_words(self._budget - spent)} left" if self._budget else "")
@@ -95,13 +95,13 @@ class SearchLines:
             return
         self._told = time.monotonic()
         best = f"; best: {standing_in_words(self._standings[0])}" if self._standings else ""
-        click.echo(self._done() + best, err=True)
+        say(self._done() + best)
 
 
 def standing_in_words(standing: Standing) -> str:
     """A structure with its MRR and how sure that is."""
     spread = "" if standing.spread is None else f" ± {standing.spread:.4f}"
-    seeds = "1 seed" if standing.seeds == 1 else f"{standing.seeds} seeds"
+    seeds = counted(standing.seeds, "seed")
     return f"{standing.valid_mrr:.4f}{spread} ({seeds}) {called(standing.structure)}"
 
 

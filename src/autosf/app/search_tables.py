@@ -12,6 +12,7 @@ from rich.table import Table
 from autosf.algebra.constraints import relation_kinds
 from autosf.algebra.structure import from_rows
 from autosf.algebra.zoo import named
+from autosf.app.answer import counted
 from autosf.app.drawing import as_text
 from autosf.app.duration import time_in_words
 from autosf.app.search_sample import told_sample
@@ -94,9 +95,8 @@ def standard_error(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
 
 def measured(row: Mapping[str, Any]) -> str:
     """A mean with its spread and the number of seeds."""
-    seeds = "1 seed" if row["seeds"] == 1 else f"{row['seeds']} seeds"
     spread = "" if row["spread"] is None else f" ± {row['spread']:.4f}"
-    return f"{row['valid_mrr']:.4f}{spread} ({seeds})"
+    return f"{row['valid_mrr']:.4f}{spread} ({counted(row['seeds'], 'seed')})"
 
 
 def title_of(row: Mapping[str, Any]) -> str:

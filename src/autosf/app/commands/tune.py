@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, console, json_option
+from autosf.app.answer import answer, console, counted, json_option, say
 
 if TYPE_CHECKING:
     from autosf.embedding.settings import TrainingSettings
     from autosf.runs.tuning import Progress
 
 TRIALS = 30  # where neither a number nor a budget is given
+LINE_SECONDS = 10.0  # between two lines where stderr is no terminal
 
 
 @click.command(epilog="Example: autosf tune umls --trials 3 --epochs 10 --out umls-tuned")
@@ -107,8 +108,6 @@ def tune(
 
 def told(result: dict[str, Any], tuned: tuple[str, ...]) -> str:
     """The result in three lines."""
-    from autosf.app.model_tables import counted
-
     best = result["best"]
     why = ", out of time" if result["ending"] == "out of time" else ""
     return (
@@ -131,13 +130,14 @@ def in_words(settings: dict[str, Any], tuned: tuple[str, ...]) -> str:
 
 
 class TrialLines:
-    """Trials, the best with its settings, and the current one, on stderr; silent where that is no terminal."""
+    """Trials, the best with its settings and the current one, on stderr; lines at times if it is no terminal."""
 
     def __init__(self, trials: int | None, budget: float | None, tuned: tuple[str, ...]) -> None:
         from rich.live import Live
 
         self._trials, self._budget, self._tuned = trials, budget, tuned
-        self._started, out = time.monotonic(), console(stderr=True)
+        self._started = self._told = time.monotonic()
+        out = console(stderr=True)
         self._live = Live(console=out, transient=True) if out.is_terminal else None
 
     def __enter__(self) -> TrialLines:
@@ -155,6 +155,9 @@ class TrialLines:
 
             lines = [self._done(progress), *self._best(progress), *self._current(progress)]
             self._live.update(Text("\n".join(lines), overflow="ellipsis", no_wrap=True))  # at any width
+        elif time.monotonic() - self._told > LINE_SECONDS:
+            self._told = time.monotonic()
+            say("; ".join([self._done(progress), *self._best(progress)]))
 
     def _done(self, progress: Progress) -> str:
         from autosf.app.duration import time_in_words
