@@ -2,10 +2,12 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,21 @@ def test_out_of_time_there_is_a_winner_and_more_time_goes_on(graph, tmp_path, ca
 
 def longer_model_structure(folder: Path) -> list:
     return json.loads((folder / "model" / "model.json").read_text())["structure"]
+
+
+def test_what_failed_can_be_tried_again_to_what_it_would_have_come_to(graph, tmp_path, capfd):
+    folder = tmp_path / "run"
+    command = ["search", graph, "--epochs", 4, "--dimension", 8, "--strategy", "random", "--trials", 4]
+    whole = answered(capfd, *command, "--workers", 1, "--out", folder)
+    lost = (
+        "UPDATE trials SET valid_mrr = 0, trained_epochs = 0, curve = '[]', failure = 'worker 0 was killed'"
+    )
+    with closing(sqlite3.connect(folder / "ledger.sqlite")) as ledger, ledger:
+        ledger.execute(f"{lost} WHERE rowid = 2")
+    assert answered(capfd, "resume", folder)["failed"] == 1
+    again = answered(capfd, "resume", folder, "--retry-failed", "--workers", 1)
+    assert (again["failed"], again["leaderboard"], again["best"]) == (0, whole["leaderboard"], whole["best"])
+    assert answered(capfd, "resume", folder, "--retry-failed") == again
 
 
 def test_without_settings_they_are_tuned_first_and_a_kill_loses_little_of_it(graph, tmp_path, capfd):

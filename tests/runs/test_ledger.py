@@ -120,6 +120,20 @@ def test_failed_attempts_events_and_time_are_kept(path):
         ]
 
 
+def test_failures_are_forgotten_but_for_divergence(path):
+    reasons = [
+        "",
+        "worker 0 was killed (SIGKILL; out of memory?)",
+        "diverged in epoch 2: the loss is not finite",
+    ]
+    with opened_ledger(path, noon, writes=True) as ledger:
+        for seed, why in enumerate(reasons):
+            ledger.add(key(Trial(COMPLEX, 10, seed)), replace(recorded(seed=seed), failure=why))
+        assert ledger.forget_failures() == 1
+        assert [record.trial.seed for record in ledger.records()] == [0, 2]
+        assert ledger.forget_failures() == 0
+
+
 def test_foreign_damaged_and_absent_files_are_refused_in_a_line(path, tmp_path):
     foreign = tmp_path / "foreign.sqlite"
     sqlite3.connect(foreign).execute("CREATE TABLE t (a)").connection.close()

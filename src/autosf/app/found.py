@@ -25,6 +25,7 @@ from autosf.app.searching import (
     begun,
     default_threads,
     default_trials,
+    forget_failures,
     graph_again,
     is_done,
     is_to_be_tuned,
@@ -197,8 +198,12 @@ def resume(
     cluster: str | None = None,
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
+    retry_failed: bool = False,
 ) -> Found:
-    """Go on with the search in a run folder, however it was ended, to what it would have come to."""
+    """Go on with the search in a run folder, however it was ended, to what it would have come to.
+
+    With `retry_failed` what failed because its worker was lost twice is tried again.
+    """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     folder, place = Path(run), device_of(device)
     seconds = seconds_in(budget) if isinstance(budget, str) else budget
@@ -207,6 +212,8 @@ def resume(
         graph = requested_graph(folder, request)
         return finished(begun(graph, request, folder), graph, workers, seconds, place, site)
     opened = open_run(folder)
+    if retry_failed:
+        forget_failures(opened)
     return finished(opened, graph_again(opened), workers, seconds, place, site)
 
 

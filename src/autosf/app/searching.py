@@ -27,6 +27,7 @@ from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
 from autosf.errors import UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.labels import labelled_graph
+from autosf.runs.ledger import held, opened_ledger
 from autosf.runs.ranges import tuning_ranges
 from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
 from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
@@ -290,6 +291,15 @@ def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> Knowle
         return labelled_graph(run.graph_folder, run.labels)
     refuse_other_graph(run, graph)
     return graph
+
+
+def forget_failures(run: Run) -> int:
+    """Have trials that failed without diverging tried again by whoever goes on; how many there are."""
+    with held(run.lock), opened_ledger(run.ledger, time.time, writes=True) as ledger:
+        count = ledger.forget_failures()
+        if count:
+            ledger.add_event("stopped", f"failed trials are to be tried again: {count}")
+    return count
 
 
 def is_done(outcome: Outcome, budget: float | None) -> bool:

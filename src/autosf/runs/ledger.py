@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from autosf.algebra.structure import from_json
 from autosf.errors import UserError
 from autosf.graph.text_lines import shown
-from autosf.runs.task import Key, curve_of
+from autosf.runs.task import DIVERGED, Key, curve_of
 from autosf.search.record import Record, Trial
 
 if TYPE_CHECKING:
@@ -86,6 +86,13 @@ class Ledger:
 
     def add_event(self, what: str, detail: str) -> None:
         self._write("INSERT INTO events VALUES (?,?,?)", (what, detail, self._now()))
+
+    def forget_failures(self) -> int:
+        """Let trials be tried again that failed without diverging, which would be the same; how many there are."""
+        condition = "failure != '' AND failure NOT LIKE ? || '%'"
+        ((count,),) = self._read(f"SELECT count(*) FROM trials WHERE {condition}", (DIVERGED,))  # noqa: S608
+        self._write(f"DELETE FROM trials WHERE {condition}", (DIVERGED,))  # noqa: S608 - the condition is ours
+        return int(count)
 
     def spend(self, seconds: float) -> None:
         """Keep how long this session has run so far."""

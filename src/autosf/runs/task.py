@@ -15,6 +15,7 @@ from autosf.search.record import Record, Trial
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+DIVERGED = "diverged"  # begins the reason of a failure that would be the same again
 SAVE_SECONDS = 20.0  # between two checkpoints within a rung, so that writing them costs little
 
 

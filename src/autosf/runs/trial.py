@@ -22,6 +22,7 @@ from autosf.embedding.training import train
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
 from autosf.evaluation.sampled_ranking import ranker
+from autosf.runs.task import DIVERGED
 from autosf.search.record import Record
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def run_alone(task: Task, seen: SearchGraph, outside: Outside) -> Record:
 
 def divergence(state: State, outside: Outside) -> str:
     """Tells of a divergence after the state; its words."""
-    failure = f"diverged in epoch {state.epochs + 1}: the loss is not finite"
+    failure = f"{DIVERGED} in epoch {state.epochs + 1}: the loss is not finite"
     outside.note(failure)
     return failure
 

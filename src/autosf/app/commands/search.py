@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, json_option, say
+from autosf.app.answer import answer, counted, json_option, say
 from autosf.app.commands.training import track_option
 
 if TYPE_CHECKING:
@@ -214,13 +214,15 @@ def requested(
 @click.command(epilog="Example: autosf resume umls-search")
 @run_argument
 @click.option("--budget", help="Time in all, earlier sessions included. [default: what the search was given]")
+@click.option("--retry-failed", is_flag=True, help="Try again what failed because its worker was lost twice.")
 @workers_option
 @with_cluster_options
 @device_option
 @track_option
 @json_option
 def resume(
-    run: Path, budget: str | None, workers: int | None, device: str, track: tuple[str, ...], as_json: bool,
+    run: Path, budget: str | None, retry_failed: bool, workers: int | None, device: str,
+    track: tuple[str, ...], as_json: bool,
     cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None,
 ) -> None:  # fmt: skip
     """Go on with the search in RUN, however it ended.
@@ -233,6 +235,7 @@ def resume(
     from autosf.app.final_model import has_model_of_winner
     from autosf.app.run_results import is_run, outcome_of, result_of
     from autosf.app.searching import (
+        forget_failures,
         graph_again,
         is_done,
         pending_request,
@@ -251,6 +254,8 @@ def resume(
             opened = begun_in_sight(graph, request, run)
         else:
             opened = open_run(run)
+            if retry_failed and (again := forget_failures(opened)):
+                say(f"{counted(again, 'failed trial')} to be tried again")
             outcome = outcome_of(opened)
             result = result_of(opened, outcome)
             if is_done(outcome, seconds) and has_model_of_winner(opened, outcome):
