@@ -21,7 +21,7 @@ from autosf.algebra.constraints import (
 )
 from autosf.algebra.invariance import renamed, transposed
 from autosf.algebra.space import reachable_classes
-from autosf.algebra.structure import Structure
+from autosf.algebra.structure import Structure, from_cells
 from autosf.algebra.zoo import named
 from scoring import block_matrix, flipped, negated
 from strategies import structures, twin_of
@@ -123,6 +123,10 @@ def test_ways_to_choose_cells_are_those_of_the_plain_definition(structure):
     plain = [[structure.rows[i][j] for i, j in enumerate(order)] for order in permutations(range(4))]
     assert permanent(structure) == sum(map(all, plain))
     assert transversals(structure) == sum(sorted(map(abs, cells)) == [1, 2, 3, 4] for cells in plain)
+
+
+def test_one_f4_is_found_where_there_are_too_many_to_count():
+    assert is_reachable(from_cells([(i ^ j) + 1 for i in range(16) for j in range(16)]))
 
 
 def test_reachable_is_what_grows_from_an_f4():

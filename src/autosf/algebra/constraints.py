@@ -197,15 +197,27 @@ def rows_and_columns(cells: Cells, parts: int) -> tuple[list[Cells], list[Cells]
 
 def is_reachable(structure: Structure) -> bool:
     """Whether Alg. 2 can build it: it grows from an f^4, so K cells lie in distinct rows, columns and parts."""
-    return transversals(structure) > 0
+    choices = columns_and_labels(structure)
+
+    def grows(row: int, taken: int) -> bool:
+        return row == len(choices) or any(
+            grows(row + 1, taken | chosen) for chosen in choices[row] if not taken & chosen
+        )
+
+    return grows(0, 0)
 
 
 def transversals(structure: Structure) -> int:
     """How many ways to choose K cells in distinct rows, columns and relation parts: the f^4 it contains."""
-    return ways_to_choose(
+    return ways_to_choose(columns_and_labels(structure))
+
+
+def columns_and_labels(structure: Structure) -> list[list[int]]:
+    """For each row, what each of its blocks takes: a column and a relation part, as bits."""
+    return [
         [1 << column | 1 << structure.parts + abs(cell) for column, cell in enumerate(row) if cell]
         for row in structure.rows
-    )
+    ]
 
 
 def permanent(structure: Structure) -> int:
