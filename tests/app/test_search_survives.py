@@ -94,6 +94,8 @@ def test_what_failed_can_be_tried_again_to_what_it_would_have_come_to(graph, tmp
     with closing(sqlite3.connect(folder / "ledger.sqlite")) as ledger, ledger:
         ledger.execute(f"{lost} WHERE rowid = 2")
     assert answered(capfd, "resume", folder)["failed"] == 1
+    assert run(["leaderboard", str(folder)]) == 0
+    assert f"`autosf resume {folder} --retry-failed` tries again" in capfd.readouterr().out.replace("\n", " ")
     again = answered(capfd, "resume", folder, "--retry-failed", "--workers", 1)
     assert (again["failed"], again["leaderboard"], again["best"]) == (0, whole["leaderboard"], whole["best"])
     assert answered(capfd, "resume", folder, "--retry-failed") == again

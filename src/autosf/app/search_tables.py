@@ -111,14 +111,16 @@ def compact(rows: Any) -> str:
 def leaderboard_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
     """What the run has done so far, and its rows."""
     failed = f" ({result['failed']} failed)" if result["failed"] else ""
+    go_on = f"autosf resume {shlex.quote(result['run'])}"
     states = {
         "ended": f"ended: {result['ending']}",
         "running": "running",
-        "stopped": f"stopped: `autosf resume {shlex.quote(result['run'])}` goes on",
+        "stopped": f"stopped: `{go_on}` goes on",
     }
-    head = (
-        f"{result['trials']} trials{failed} in {time_in_words(result['seconds'])}; {states[result['state']]}"
-    )
+    trials = counted(result["trials"], "trial")
+    head = f"{trials}{failed} in {time_in_words(result['seconds'])}; {states[result['state']]}"
+    if result["failed"] and result["state"] == "ended":
+        head += f"\n`{go_on} --retry-failed` tries again what was lost with its worker"
     if result["sample"]:
         head += f"\non {told_sample(result['sample'])}"
     if not result["leaderboard"]:
