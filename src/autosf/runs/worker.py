@@ -102,7 +102,7 @@ def serve(
 
     tell(ready=os.getpid())
     while not stop.is_set():
-        together = [task_from_json(task) for task in tasks.get()["tasks"]]
+        together, told = [task_from_json(task) for task in tasks.get()["tasks"]], 0
         try:
             asked = [(task, outside(place)) for place, task in enumerate(together)]
             for place, record in run_trials(asked, seen):

@@ -62,7 +62,7 @@ class Progress:
     epoch: int
     loss: float
     valid_mrr: float | None  # where this epoch was validated
-    beside: int = 0  # other trials that the worker trains side by side with it, and equally far
+    beside: int = 0  # other trials that the worker trains side by side with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +225,8 @@ class Workers:
             return
         elif "epoch" in message:
             self._slowest = max(self._slowest or 0.0, worker.silent)
-            if message["place"] == min(worker.tasks):
-                told = (message["epoch"], message["loss"], message["valid_mrr"], len(worker.tasks) - 1)
-                self._ears.progress(Progress(worker.slot, task.trial, *told))
+            told = (message["epoch"], message["loss"], message["valid_mrr"], len(worker.tasks) - 1)
+            self._ears.progress(Progress(worker.slot, task.trial, *told))
         elif "note" in message:
             self._ears.failed(task.trial, message["note"])
         elif "record" in message:
