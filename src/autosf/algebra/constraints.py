@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from autosf.algebra.structure import Structure
-
-    Cells = tuple[int, ...]
+    from autosf.algebra.structure import Cells, Structure
 
 SYMMETRIC, SKEW_SYMMETRIC = 1, -1
 

@@ -15,13 +15,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
 from autosf.algebra.labelling import best_order
-from autosf.algebra.structure import Structure, from_cells
+from autosf.algebra.structure import Cells, Structure, from_cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Group = Literal["paper", "extended"]
-Cells = tuple[int, ...]
 LISTED_PARTS = 6  # up to this size all entity orders are listed: 720; above, they are searched
 
 
@@ -32,10 +31,13 @@ def permuted(structure: Structure, order: Sequence[int]) -> Structure:
 
 def renamed(structure: Structure, names: Sequence[int]) -> Structure:
     """Relation part k becomes `names[k]`; a negative name also flips its sign (Fig. 2e, 2f)."""
-    signed = (0, *names)
-    return Structure(
-        tuple(tuple(signed[c] if c >= 0 else -signed[-c] for c in row) for row in structure.rows)
-    )
+    return from_cells(renamed_cells(structure.cells, names))
+
+
+def renamed_cells(cells: Sequence[int], names: Sequence[int]) -> list[int]:
+    """`renamed` on cells in reading order, for loops over many candidates."""
+    signed = (0, *names, *(-name for name in reversed(names)))  # also for negative cells, from its end
+    return [signed[cell] for cell in cells]
 
 
 def entity_flipped(structure: Structure, signs: Sequence[int]) -> Structure:

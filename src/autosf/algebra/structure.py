@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PARTS = 4  # the paper's K
 
 Rows = tuple[tuple[int, ...], ...]
+Cells = tuple[int, ...]  # in reading order
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from autosf.algebra.constraints import inverting_names, mirrored
+from autosf.algebra.invariance import renamed_cells
 from autosf.algebra.structure import Structure, from_cells
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def cross(cells: list[int], other: tuple[int, ...], parts: int, rng: Random) -> 
     """Some rows kept, the rest those of an equivalent of the other drawn at random."""
     order = rng.sample(range(parts), parts)
     names = [rng.choice((1, -1)) * part for part in rng.sample(range(1, parts + 1), parts)]
-    twin = with_names([other[i * parts + j] for i in order for j in order], names)
+    twin = renamed_cells([other[i * parts + j] for i in order for j in order], names)
     for start in range(0, len(cells), parts):
         row = slice(start, start + parts)
         cells[row] = rng.choice((cells[row], twin[row]))
@@ -86,7 +87,7 @@ def invert(cells: list[int], names: Sequence[int], rng: Random) -> None:
     Of two mirrored cells one, drawn at random, decides about the other; on the diagonal only parts that keep their
     names may stand.
     """
-    under_names = with_names(cells, names)
+    under_names = renamed_cells(cells, names)
     kept = [part for part, name in enumerate(names, 1) if name == part]
     for one, other in mirrored(len(names)):
         if one == other:
@@ -95,12 +96,6 @@ def invert(cells: list[int], names: Sequence[int], rng: Random) -> None:
             continue
         decides, follows = rng.sample((one, other), 2)
         cells[follows] = under_names[decides]
-
-
-def with_names(cells: Sequence[int], names: Sequence[int]) -> list[int]:
-    """Relation part k named `names[k - 1]`, its sign turned where that is negative."""
-    signed = (0, *names, *(-name for name in reversed(names)))  # also for negative cells, from its end
-    return [signed[cell] for cell in cells]
 
 
 def random_inversion(parts: int, rng: Random) -> tuple[int, ...]:
