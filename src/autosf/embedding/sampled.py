@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from autosf.embedding.kernels import in_columns
 from autosf.embedding.multiclass import LARGEST, LOG2_E, SMALLEST
-from autosf.embedding.regularisers import penalised
+from autosf.embedding.regularisers import penalised, penalised_relations, penalised_sources
 from autosf.embedding.steps import answer_back, ask, dropped
 
 if TYPE_CHECKING:
@@ -182,8 +182,8 @@ def gathered(
     if kept is not None:
         by_query = by_query * kept
     by_source, by_relation = answer_back(structure, e, r, by_query, asked.tail_queries)
-    loss = loss + penalised(e, by_source, ones, settings.regulariser, settings.entity_weight)
-    loss = loss + penalised(r, by_relation, ones, settings.regulariser, settings.relation_weight)
+    loss = loss + penalised_sources(structure, e, by_source, ones, settings, asked.tail_queries)
+    loss = loss + penalised_relations(structure, r, by_relation, ones, settings)
     return RowGradients(
         loss / len(e),
         torch.cat([asked.entities, rows]),

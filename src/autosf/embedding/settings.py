@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 CHOICES = {
     "loss": ("multiclass", "sampled-softmax", "logistic", "hinge"),
     "optimiser": ("adagrad", "adam", "sgd"),
-    "regulariser": ("n3", "l2", "dura", "none"),
+    "regulariser": ("n3", "n3-moduli", "l2", "dura", "none"),
     "sampler": ("uniform", "bernoulli", "cache"),
 }
 
@@ -136,6 +136,8 @@ def is_small_step(entities: int, settings: TrainingSettings) -> bool:
 
 def stack_size(entities: int, settings: TrainingSettings) -> int:
     """How many structures are best trained `side_by_side`; 1 where each is better trained by itself."""
-    plain = not settings.relation_prediction and not settings.unit_ball
+    plain = (
+        not settings.relation_prediction and not settings.unit_ball and settings.regulariser != "n3-moduli"
+    )
     small = is_small_step(entities, settings)
     return WIDEST if small and plain and settings.loss == "multiclass" else 1

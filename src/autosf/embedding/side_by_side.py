@@ -271,6 +271,6 @@ def penalised(rows: Tensor, gradient: Tensor, counts: Tensor, name: str, weight:
     if not weight or name == "none":
         return 0.0
     degree, direction = PENALTIES[name]
-    weighted = direction(rows) * counts[:, None, None]
+    weighted = direction(rows, ()) * counts[:, None, None]
     gradient.add_(weighted, alpha=weight * degree)
     return (weighted * rows).sum((0, 2)) * weight

@@ -9,7 +9,7 @@ import torch
 
 from autosf.embedding.kernels import contract, in_columns
 from autosf.embedding.multiclass import Workspace, multiclass
-from autosf.embedding.regularisers import penalised
+from autosf.embedding.regularisers import penalised, penalised_relations, penalised_sources
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,8 +50,8 @@ def multiclass_gradients(
     if kept is not None:
         by_query *= kept
     by_source, by_relation = answer_back(structure, e, r, by_query, batch.tail_queries)
-    loss = loss + penalised(e, by_source, counts, settings.regulariser, settings.entity_weight)
-    loss = loss + penalised(r, by_relation, counts, settings.regulariser, settings.relation_weight)
+    loss = loss + penalised_sources(structure, e, by_source, counts, settings, batch.tail_queries)
+    loss = loss + penalised_relations(structure, r, by_relation, counts, settings)
     by_entity.index_add_(0, batch.entities, by_source.contiguous())
     relation_gradient = torch.zeros_like(relations).index_add_(0, batch.relations, by_relation.contiguous())
     if settings.relation_prediction:
