@@ -21,7 +21,7 @@ from autosf.errors import UserError, lacks_extra, quoted
 from autosf.runs.cluster_trial import Means, trial_messages, versions
 from autosf.runs.shared_graph import stored
 from autosf.runs.task import record_from_json, task_as_json
-from autosf.runs.workers import POLL_SECONDS, STARTS, Progress, longest_silence, may_try_again
+from autosf.runs.workers import PATIENT, POLL_SECONDS, STARTS, Progress, longest_silence, may_try_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,6 +57,7 @@ class Post:
     node: str = ""
     address: str = ""
     silent: float = 0.0
+    computing: float = 0.0  # seconds in which it said no more than that
 
 
 class Cluster:
@@ -181,6 +182,7 @@ class Cluster:
 
     def _act(self, post: Post, message: dict[str, Any]) -> None:
         """Do what a trial's message asks for."""
+        post.computing = post.computing + message["computing"] if "computing" in message else 0.0
         if "began" in message:
             post.node, post.address, self._false_starts = message["node"], message["address"], 0
             refuse_other_versions(message)
@@ -244,9 +246,11 @@ class Cluster:
         passed, self._last_poll = min(now - self._last_poll, 5 * POLL_SECONDS), now
         for post in list(self._posts):
             post.silent = 0.0 if post.slot in heard or not post.node else post.silent + passed
-            if post.silent > longest_silence(self._crew, self._slowest):
+            longest = longest_silence(self._crew, self._slowest)
+            if post.silent > longest or (self._slowest and post.computing > PATIENT * longest):
                 self._ray.cancel(post.stream, force=True)
-                self._fail(post, f"was silent for {post.silent:.0f} s on node {post.address} and was ended")
+                silent = post.silent + post.computing
+                self._fail(post, f"was silent for {silent:.0f} s on node {post.address} and was ended")
 
     def _log(self, text: str) -> None:
         with (self._place.logs / "cluster.log").open("a", encoding="utf-8") as file:

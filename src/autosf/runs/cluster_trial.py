@@ -13,13 +13,14 @@ import traceback
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from autosf import __version__
 from autosf.runs.shared_graph import search_graph
 from autosf.runs.task import record_as_json, task_from_json
+from autosf.runs.workers import BUSY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[Mapping[str, Any] | None], None]
 
+SIGN_SECONDS = 10.0  # of silence, after which a trial tells whether it computes
 TELL_SECONDS = 0.5  # between two epochs that are told of: a thousand trials have one driver
 
 
@@ -53,8 +55,25 @@ def trial_messages(
     node = ray.get_runtime_context().get_node_id()
     yield {"began": os.getpid(), "node": node, "address": address_here(), "versions": versions()}
     Thread(target=work, args=(asked, graph, state, means, messages.put), daemon=True).start()
-    while (message := messages.get()) is not None:
-        yield message
+    yield from with_signs_of_life(messages, SIGN_SECONDS)
+
+
+def with_signs_of_life(
+    messages: SimpleQueue[Mapping[str, Any] | None], seconds: float
+) -> Iterator[Mapping[str, Any]]:
+    """The messages up to None; after so many seconds without any, whether this process computes: the driver
+    cannot see it, and a long validation is not a hang."""
+    while True:
+        before = time.process_time()
+        try:
+            message = messages.get(timeout=seconds)
+        except Empty:
+            if time.process_time() - before > BUSY * seconds:
+                yield {"computing": seconds}
+        else:
+            if message is None:
+                return
+            yield message
 
 
 def versions() -> dict[str, str]:
