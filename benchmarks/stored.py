@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from autosf.algebra.summands import summands
+from autosf.algebra.zoo import structure_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,6 +32,16 @@ def recipe_of(run: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in run["settings"].items() if name not in BESIDE_THE_RECIPE}
 
 
+def follows(run: dict[str, Any], recipe: dict[str, Any]) -> bool:
+    """Whether the run would come to the same with the recipe: for a structure that mixes no parts, moduli are
+    what N3 takes anyway."""
+    own = recipe_of(run)
+    if (own["regulariser"], recipe["regulariser"]) == ("n3", "n3-moduli"):
+        parts = chain.from_iterable(summands(structure_from(run["structure"])))
+        own["regulariser"] = "n3-moduli" if all(len(each) == 1 for each in parts) else "n3"
+    return own == recipe
+
+
 def newest_trainings() -> list[dict[str, Any]]:
     """The last training of each structure and seed with the newest recipe of its graph and dimension.
 
@@ -43,7 +57,7 @@ def newest_trainings() -> list[dict[str, Any]]:
         seconds = fastest[(*key, run["epochs"])] = min(
             run["train_seconds"], fastest.get((*key, run["epochs"]), float("inf"))
         )
-        if recipe_of(run) == newest[place_of(run)]:
+        if follows(run, newest[place_of(run)]):
             keyed[key] = {**run, "train_seconds": seconds}
     return list(keyed.values())
 

@@ -7,11 +7,15 @@ import torch
 
 from autosf.algebra.structure import from_json
 from autosf.algebra.summands import belonging_together
+from autosf.algebra.zoo import named
 from autosf.embedding.kernels import contract_plainly
 from autosf.embedding.regularisers import moduli, penalised_relations, penalised_sources
 from autosf.embedding.settings import TrainingSettings, stack_size
+from autosf.embedding.training import train
+from autosf.graph.synthetic import patterned_graph
 
 SETTINGS = TrainingSettings(regulariser="n3-moduli", entity_weight=0.3, relation_weight=0.2, batch_size=16)
+SHORT = replace(SETTINGS, dimension=8, epochs=3, validate_every=0)
 # Heads 1 and 2 meet tails 3 and 4: another grouping on either side, and two parts that are by themselves.
 CROSSED = from_json("[[0,0,1,2],[0,0,-2,1],[3,0,0,0],[0,4,0,0]]")
 
@@ -74,3 +78,14 @@ def test_moduli_stay_where_complex_numbers_are_turned():
 
 def test_they_are_trained_by_themselves():
     assert stack_size(135, SETTINGS) == 1 < stack_size(135, replace(SETTINGS, regulariser="n3"))
+
+
+@pytest.mark.parametrize("name", ["distmult", "simple", "autosf-fb15k237"])
+def test_a_structure_that_mixes_nothing_is_trained_to_the_same_bits_as_with_n3(name):
+    graph = patterned_graph(symmetric=2, general=2, entities=30, triples=20)
+    ends = [
+        train(graph, named(name).structure, settings, seed=0, clock=lambda: 0.0).state
+        for settings in (SHORT, replace(SHORT, regulariser="n3"))
+    ]
+    assert torch.equal(ends[0].entities, ends[1].entities)
+    assert torch.equal(ends[0].relations, ends[1].relations)
