@@ -10,7 +10,7 @@ from autosf.algebra.summands import belonging_together
 from autosf.algebra.zoo import named
 from autosf.embedding.kernels import contract_plainly
 from autosf.embedding.regularisers import moduli, penalised_relations, penalised_sources
-from autosf.embedding.settings import TrainingSettings, stack_size
+from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.training import train
 from autosf.graph.synthetic import patterned_graph
 
@@ -20,9 +20,8 @@ SHORT = replace(SETTINGS, dimension=8, epochs=3, validate_every=0)
 CROSSED = from_json("[[0,0,1,2],[0,0,-2,1],[3,0,0,0],[0,4,0,0]]")
 
 
-def test_without_groups_every_entry_is_by_itself():
+def test_a_part_by_itself_has_the_length_of_its_entries():
     rows = torch.randn(5, 8)
-    assert torch.equal(moduli(rows, ()), rows.abs())
     assert torch.equal(moduli(rows, ((2,), (1,), (4,), (3,))), rows.abs())
 
 
@@ -74,10 +73,6 @@ def test_moduli_stay_where_complex_numbers_are_turned():
     torch.testing.assert_close(before, after)
     torch.testing.assert_close(moduli(back[0], ((1, 3), (2, 4))), moduli(h, ((1, 3), (2, 4))))
     assert not torch.allclose(back[0].abs().pow(3).sum(), h.abs().pow(3).sum())
-
-
-def test_they_are_trained_by_themselves():
-    assert stack_size(135, SETTINGS) == 1 < stack_size(135, replace(SETTINGS, regulariser="n3"))
 
 
 @pytest.mark.parametrize("name", ["distmult", "simple", "autosf-fb15k237"])

@@ -27,6 +27,7 @@ STRUCTURES = [*(known.structure for known in ZOO if known.structure.parts == 4),
 KINDS = {
     "n3": SETTINGS,
     "l2": replace(SETTINGS, regulariser="l2"),
+    "moduli": replace(SETTINGS, regulariser="n3-moduli"),
     "none": replace(SETTINGS, regulariser="none"),
     "dura": replace(SETTINGS, regulariser="dura", dropout=0.2),
     "reciprocal": replace(SETTINGS, reciprocal=True),
@@ -103,6 +104,7 @@ def test_a_structure_comes_to_the_same_bits_in_any_company_and_nearly_to_those_o
 def test_stacks_are_for_small_graphs_and_for_what_they_can_do():
     assert stack_size(135, SETTINGS) > 1
     assert stack_size(135, replace(SETTINGS, regulariser="dura")) > 1
+    assert stack_size(135, replace(SETTINGS, regulariser="n3-moduli")) > 1
     assert stack_size(14_541, SETTINGS) == 1
     for change in (
         {"loss": "logistic"},

@@ -136,8 +136,6 @@ def is_small_step(entities: int, settings: TrainingSettings) -> bool:
 
 def stack_size(entities: int, settings: TrainingSettings) -> int:
     """How many structures are best trained `side_by_side`; 1 where each is better trained by itself."""
-    plain = (
-        not settings.relation_prediction and not settings.unit_ball and settings.regulariser != "n3-moduli"
-    )
+    plain = not settings.relation_prediction and not settings.unit_ball
     small = is_small_step(entities, settings)
     return WIDEST if small and plain and settings.loss == "multiclass" else 1

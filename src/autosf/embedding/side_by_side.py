@@ -8,13 +8,14 @@ beside it, and to those of training it by `steps` up to rounding.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from torch.nn import functional
 
+from autosf.algebra.summands import belonging_together
 from autosf.embedding.multiclass import LARGEST, LOG2_E, SMALLEST
 from autosf.embedding.optimisers import Optimiser
 from autosf.embedding.queries import batches, training_queries
@@ -23,7 +24,7 @@ from autosf.embedding.state import Epoch
 from autosf.embedding.steps import dropped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from torch import Tensor
 
@@ -125,6 +126,7 @@ class Stack:
         # For each side: the query, and the chain rule back to its entity and its relation.
         self._tails = Side(over("head", "relation"), over("tail", "relation"), over("head", "tail"))
         self._heads = Side(over("tail", "relation"), over("head", "relation"), over("tail", "head"))
+        self._lengths = {role: Lengths.of(structures, role, device) for role in sorted(ROLES)}
 
     def gradients(
         self,
@@ -156,11 +158,32 @@ class Stack:
             by_query *= kept[:, None]
         by_source = self._by_side(batch, lambda side, some: side.to_entity(by_query[some], r[some]))
         by_link = self._by_side(batch, lambda side, some: side.to_relation(e[some], by_query[some]))
-        loss += penalised(e, by_source, counts, settings.regulariser, settings.entity_weight)
-        loss += penalised(r, by_link, counts, settings.regulariser, settings.relation_weight)
+        middle = batch.tail_queries
+        sides = ((slice(middle), "head"), (slice(middle, None), "tail"))
+        loss += self._penalty(e, by_source, counts, settings, settings.entity_weight, sides)
+        link = ((slice(None), "relation"),)
+        loss += self._penalty(r, by_link, counts, settings, settings.relation_weight, link)
         by_entity.index_add_(0, batch.entities, by_source.flatten(1))
         by_relation = torch.zeros_like(relations).index_add_(0, batch.relations, by_link.flatten(1))
         return loss, by_entity, by_relation
+
+    def _penalty(
+        self,
+        rows: Tensor,
+        gradient: Tensor,
+        counts: Tensor,
+        settings: TrainingSettings,
+        weight: float,
+        roles: Iterable[tuple[slice, str]],
+    ) -> Tensor | float:
+        """The penalty of rows, of which some have one role and the rest another."""
+        name = settings.regulariser
+        if name != "n3-moduli":
+            return penalised(rows, gradient, counts, name, weight)
+        total: Tensor | float = 0.0
+        for i, role in roles:
+            total += penalised(rows[i], gradient[i], counts[i], name, weight, self._lengths[role])
+        return total
 
     def _cut(self, rows: Tensor) -> Tensor:
         """Rows by structure, without copying. [n, S, d]"""
@@ -266,11 +289,52 @@ def aligned(rows: Tensor) -> Tensor:
     return functional.pad(rows.transpose(0, 1), (0, 0, 0, below)).contiguous()
 
 
-def penalised(rows: Tensor, gradient: Tensor, counts: Tensor, name: str, weight: float) -> Tensor | float:
+@dataclass(frozen=True, slots=True, eq=False)
+class Lengths:
+    """`regularisers.moduli` of a whole stack: where the k-th part of each part's group is, for k = 0, 1, ...,
+    and whether there is one."""
+
+    slots: tuple[tuple[Tensor, Tensor], ...]  # [places] and [places, 1]
+
+    @classmethod
+    def of(cls, structures: Sequence[Structure], role: str, device: torch.device) -> Lengths:
+        parts = structures[0].parts
+        groups: list[tuple[int, ...]] = [()] * (parts * len(structures))
+        for number, structure in enumerate(structures):
+            before = number * parts - 1
+            for group in belonging_together(structure, role):
+                for part in group:
+                    groups[before + part] = tuple(before + other for other in group)
+        slots = []
+        for k in range(max(map(len, groups))):
+            filled = [(group[k], 1) if k < len(group) else (group[0], 0) for group in groups]
+            where, present = torch.tensor(filled, device=device).unbind(1)
+            slots.append((where, present[:, None].float()))
+        return cls(tuple(slots))
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Of rows by structure. [n, S, d]"""
+        first, *further = self.slots
+        places = len(first[0])
+        squares = rows.square().reshape(len(rows), places, rows.shape[1] * rows.shape[2] // places)
+        result = squares.index_select(1, first[0])
+        for where, present in further:
+            result.addcmul_(squares.index_select(1, where), present)
+        return result.sqrt_().view(rows.shape)
+
+
+def penalised(
+    rows: Tensor,
+    gradient: Tensor,
+    counts: Tensor,
+    name: str,
+    weight: float,
+    lengths: Callable[[Tensor], Tensor] = torch.abs,
+) -> Tensor | float:
     """As `regularisers.penalised`: adds the penalty's gradient in place; each structure's penalty. [S]"""
     if not weight or name == "none":
         return 0.0
     degree, direction = PENALTIES[name]
-    weighted = direction(rows, ()) * counts[:, None, None]
+    weighted = direction(rows, lengths) * counts[:, None, None]
     gradient.add_(weighted, alpha=weight * degree)
     return (weighted * rows).sum((0, 2)) * weight
