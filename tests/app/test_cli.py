@@ -104,7 +104,7 @@ def test_the_examples_run(path, as_json, capfd):
 def test_show_has_the_keys_programs_rely_on(capfd):
     code, out, _ = called(capfd, "show", "complex", "--json")
     result = json.loads(out)
-    keys = "rows terms blocks canonical srf symmetric skew_symmetric c2 c2_reasons names reachable"
+    keys = "rows terms blocks canonical srf symmetric skew_symmetric summands c2 c2_reasons names reachable"
     assert code == 0
     assert set(keys.split()) <= set(result)
     assert result["rows"] == [[1, 0, 3, 0], [0, 2, 0, 4], [-3, 0, 1, 0], [0, -4, 0, 2]]

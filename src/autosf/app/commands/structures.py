@@ -124,6 +124,7 @@ def described(structure: Structure) -> dict[str, Any]:
     from autosf.algebra.disguise import twins
     from autosf.algebra.features import srf
     from autosf.algebra.invariance import canonical
+    from autosf.algebra.summands import summands
     from autosf.app.drawing import formula
 
     even, odd = symmetric(structure), skew_symmetric(structure)
@@ -141,6 +142,7 @@ def described(structure: Structure) -> dict[str, Any]:
         "skew_symmetric": odd.values if odd.possible else None,
         "inverse": inverting_names(structure),
         "relation_kinds": relation_kinds(structure),
+        "summands": [each._asdict() for each in summands(structure)],
         "c1": satisfies_c1(structure),
         "c2": not c2_reasons(structure),
         "c2_reasons": c2_reasons(structure),
@@ -183,6 +185,7 @@ def facts_in_words(structure: Structure, result: dict[str, Any]) -> list[tuple[s
             "models",
             ", ".join(result["relation_kinds"]) + " relations" if result["relation_kinds"] else "nothing",
         ),
+        ("summands", summands_told(result["summands"])),
         ("C1", "holds" if result["c1"] else "fails: it needs to be symmetric for some r, skew for another"),
         ("C2", "holds" if result["c2"] else "fails: " + ", ".join(result["c2_reasons"])),
         ("SRF", " ".join(f"{even}{odd}" for even, odd in pairs)),
@@ -207,6 +210,14 @@ def inverses_told(names: tuple[int, ...] | None) -> str:
     if names is None:
         return "not of every relation"
     return "of every r: " + ", ".join(f"-r{-name}" if name < 0 else f"r{name}" for name in names)
+
+
+def summands_told(each: list[dict[str, tuple[int, ...]]]) -> str:
+    """How many sums without a part in common it is, and over how many parts of an embedding each of them goes."""
+    if len(each) <= 1:
+        return "one: all its parts are mixed" if each else "none"
+    parts = [" ".join(f"h{part}" for part in summand["head"]) for summand in each]
+    return f"{len(each)} that share no part: {' | '.join(parts)}"
 
 
 def gallery() -> list[RenderableType]:
