@@ -7,8 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread, Timer
 
 import pytest
 from benchmarks.small_search import command_of, halving, run_search, small_run
@@ -17,7 +15,7 @@ from autosf.algebra.structure import from_cells
 from autosf.app.cli import run as run_command
 from autosf.errors import UserError
 from autosf.runs.cluster import Site, how_to_connect, refuse_other_versions
-from autosf.runs.cluster_trial import versions, with_signs_of_life
+from autosf.runs.cluster_trial import versions
 from autosf.runs.run import open_run
 from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
 from autosf.runs.shared_graph import stored
@@ -57,24 +55,6 @@ def cluster():
     ray.shutdown()
     started.shutdown()
     wait_until(lambda: not trials_at_work())
-
-
-def test_a_trial_that_says_nothing_tells_whether_it_computes():
-    messages = SimpleQueue()
-    heard = with_signs_of_life(messages, 0.2)
-    messages.put({"epoch": 1})
-    assert next(heard) == {"epoch": 1}
-    Thread(target=lambda: (busy(1.0), messages.put({"epoch": 2}))).start()
-    assert next(heard) == {"computing": 0.2}
-    assert next(message for message in heard if "epoch" in message) == {"epoch": 2}
-    Timer(1.0, messages.put, [None]).start()
-    assert list(heard) == []  # idle, then over
-
-
-def busy(seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        sum(range(1000))
 
 
 def trials_at_work() -> list[int]:
