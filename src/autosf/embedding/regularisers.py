@@ -63,9 +63,10 @@ def penalised_sources(
     name, weight = settings.regulariser, settings.entity_weight
     if name != "n3-moduli":
         return penalised(e, by_source, counts, name, weight)
-    heads, tails = (partial(moduli, groups=belonging_together(structure, role)) for role in ("head", "tail"))
-    sides = ((slice(tail_queries), heads), (slice(tail_queries, None), tails))
-    each = [penalised(e[i], by_source[i], counts[i], name, weight, lengths) for i, lengths in sides]
+    each = [
+        penalised(e[i], by_source[i], counts[i], name, weight, lengths_in(structure, role, name))
+        for i, role in ((slice(tail_queries), "head"), (slice(tail_queries, None), "tail"))
+    ]
     return torch.stack(each).sum()
 
 
@@ -74,10 +75,14 @@ def penalised_relations(
 ) -> Tensor:
     """The penalty of the queries' relations."""
     name, weight = settings.regulariser, settings.relation_weight
+    return penalised(r, by_relation, counts, name, weight, lengths_in(structure, "relation", name))
+
+
+def lengths_in(structure: Structure, role: str, name: str) -> Lengths:
+    """What the regulariser takes for the lengths of a role's entries."""
     if name != "n3-moduli":
-        return penalised(r, by_relation, counts, name, weight)
-    lengths = partial(moduli, groups=belonging_together(structure, "relation"))
-    return penalised(r, by_relation, counts, name, weight, lengths)
+        return torch.abs
+    return partial(moduli, groups=belonging_together(structure, role))
 
 
 def moduli(rows: Tensor, groups: Groups) -> Tensor:

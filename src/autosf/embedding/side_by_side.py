@@ -9,6 +9,7 @@ beside it, and to those of training it by `steps` up to rounding.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -118,7 +119,7 @@ class Stack:
     """Structures of the same number of parts, with one step for all of them."""
 
     def __init__(self, structures: Sequence[Structure], device: torch.device) -> None:
-        self._count = len(structures)
+        self._count, self._structures, self._device = len(structures), structures, device
 
         def over(one: str, other: str) -> Contraction:
             return Contraction.of(structures, one, other, device)
@@ -126,7 +127,6 @@ class Stack:
         # For each side: the query, and the chain rule back to its entity and its relation.
         self._tails = Side(over("head", "relation"), over("tail", "relation"), over("head", "tail"))
         self._heads = Side(over("tail", "relation"), over("head", "relation"), over("tail", "head"))
-        self._lengths = {role: Lengths.of(structures, role, device) for role in sorted(ROLES)}
 
     def gradients(
         self,
@@ -166,6 +166,11 @@ class Stack:
         by_entity.index_add_(0, batch.entities, by_source.flatten(1))
         by_relation = torch.zeros_like(relations).index_add_(0, batch.relations, by_link.flatten(1))
         return loss, by_entity, by_relation
+
+    @cached_property
+    def _lengths(self) -> dict[str, Lengths]:
+        """Moduli by role, for the one regulariser that asks for them."""
+        return {role: Lengths.of(self._structures, role, self._device) for role in sorted(ROLES)}
 
     def _penalty(
         self,

@@ -213,7 +213,7 @@ def inverses_told(names: tuple[int, ...] | None) -> str:
 
 
 def summands_told(each: list[dict[str, tuple[int, ...]]]) -> str:
-    """How many sums without a part in common it is, and over how many parts of an embedding each of them goes."""
+    """How many sums without a part in common it is, each by its parts of the head."""
     if len(each) <= 1:
         return "one: all its parts are mixed" if each else "none"
     parts = [" ".join(f"h{part}" for part in summand["head"]) for summand in each]
