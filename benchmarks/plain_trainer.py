@@ -13,6 +13,8 @@ import torch
 from torch.nn import functional
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
 
@@ -32,23 +34,13 @@ class PlainComplEx(torch.nn.Module):
         return tails, heads, [h, r, t]
 
 
-def plain_epoch(
-    graph: KnowledgeGraph,
-    model: PlainComplEx,
-    optimiser: torch.optim.Optimizer,
-    *,
-    batch: int,
-    steps: int | None,
-) -> float:
-    """Seconds of one epoch; with `steps`, of that many steps scaled up to a whole epoch."""
+def plain_steps(
+    graph: KnowledgeGraph, model: PlainComplEx, optimiser: torch.optim.Optimizer, *, batch: int
+) -> Iterator[float]:
+    """The steps of one epoch, each told by its seconds."""
     triples = torch.from_numpy(graph.train.astype(np.int64))
-    order = torch.randperm(len(triples))
-    batches = list(order.split(batch))
-    some = batches if steps is None else batches[: steps + 1]
-    started = time.perf_counter()
-    for number, chosen in enumerate(some):
-        if steps is not None and number == 1:
-            started = time.perf_counter()  # the first step allocates
+    for chosen in torch.randperm(len(triples)).split(batch):
+        started = time.perf_counter()
         part = triples[chosen]
         tails, heads, factors = model(part)
         loss = functional.cross_entropy(tails, part[:, 2]) + functional.cross_entropy(heads, part[:, 0])
@@ -56,5 +48,4 @@ def plain_epoch(
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    taken = time.perf_counter() - started
-    return taken if steps is None else taken / steps * len(batches)
+        yield time.perf_counter() - started

@@ -22,7 +22,7 @@ from autosf.evaluation.ranking import rank
 from autosf.graph.known_answers import known_answers
 from autosf.graph.reading import read_graph
 from benchmarks.measured import Measured
-from benchmarks.plain_trainer import PlainComplEx, plain_epoch
+from benchmarks.plain_trainer import PlainComplEx, plain_steps
 from benchmarks.training import data_folder
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def plain_curve(graph: KnowledgeGraph, known: KnownAnswers, epochs: int) -> Curv
     optimiser = torch.optim.Adagrad(model.parameters(), lr=0.1)
     structure, spent, curve = structure_from(TWO_PARTS), 0.0, []
     for _ in range(epochs):
-        spent += plain_epoch(graph, model, optimiser, batch=512, steps=None)
+        spent += sum(plain_steps(graph, model, optimiser, batch=512))
         weights = model.entity.weight.detach(), model.relation.weight.detach()
         curve.append((spent, validation(Model(structure, *weights, False), graph, known)))
     return curve
