@@ -87,6 +87,9 @@ def test_a_budget_that_is_too_short_to_begin_with_is_told():
     assert search_announced(Cost(1.0, 1.0), SETTINGS, search, 2, 7200.0) is None
     told = search_announced(Cost(1.0, 1.0), SETTINGS, search, 2, 600.0)
     assert told.startswith("about 60 s a full training: 10 min allow 20, a search likes ")
+    assert told.endswith("; fewer --epochs or a --sample of the graph take less")
+    told = search_announced(Cost(1.0, 1.0), SETTINGS, search, 2, 600.0, sampled=True)
+    assert told.endswith("; fewer --epochs take less")
 
 
 def test_trainings_are_counted_as_each_strategy_asks_for_them():

@@ -117,6 +117,8 @@ def search_announced(
     workers: int,
     budget: float | None,
     last: int = 1,
+    *,
+    sampled: bool = False,
 ) -> str | None:
     """A sentence on a search that will be long, or whose budget is too short for its first steps.
 
@@ -132,13 +134,15 @@ def search_announced(
     fit, needed = int(budget * workers / max(one, 1e-9)), len(known_good()) + most_finals(search)
     if search.strategy != "free" or fit >= needed:
         return None
-    return f"{each}: {span_in_words(budget)} allow {fit}, a search likes {needed}; fewer --epochs take less"
+    less = "fewer --epochs take less" if sampled else "fewer --epochs or a --sample of the graph take less"
+    return f"{each}: {span_in_words(budget)} allow {fit}, a search likes {needed}; {less}"
 
 
 def announcement(run: Run, graph: KnowledgeGraph, workers: int | None, budget: float | None) -> str | None:
     """As `search_announced`, of a run that has not begun."""
     plan, before = run.plan, torch.get_num_threads()
-    if plan.search.get("sample"):
+    sampled = bool(plan.search.get("sample"))
+    if sampled:
         graph = shared(run.graph_folder).graph
     torch.set_num_threads(plan.threads)  # as each worker has
     try:
@@ -149,7 +153,9 @@ def announcement(run: Run, graph: KnowledgeGraph, workers: int | None, budget: f
     whole = budget if budget is not None else plan.search["budget"]
     if cost is None:
         return None
-    return search_announced(cost, plan.settings, search_settings(run), staff, whole, last_rounds(run))
+    return search_announced(
+        cost, plan.settings, search_settings(run), staff, whole, last_rounds(run), sampled=sampled
+    )
 
 
 def most_trainings(search: SearchSettings) -> int:
