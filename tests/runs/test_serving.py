@@ -20,12 +20,12 @@ from autosf.errors import UserError
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.ledger import opened_ledger
 from autosf.runs.run import Plan, create_run, open_run
-from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
+from autosf.runs.serving import Outer, Service, full_training_seconds, serve, serve_asynchronously, timed
 from autosf.runs.task import Task, task_as_json
 from autosf.runs.worker_process import WorkerProcess
 from autosf.runs.workers import Crew
 from autosf.search.asynchronous import asynchronous_free
-from autosf.search.record import OUT_OF_TIME, Trial
+from autosf.search.record import OUT_OF_TIME, OutOfTime, Record, Trial
 from autosf.search.settings import SearchSettings
 from autosf.search.verdict import verdict
 from run_rows import failures, has_rows, rows, rows_of_untouched, wait_until
@@ -290,6 +290,29 @@ def test_a_full_disk_is_told_in_a_line_and_the_run_resumes_when_there_is_room(sm
     assert enlarge() == 0
     assert ended(begun(folder, "workers=2")) == ""
     assert rows(folder) == expected
+
+
+def test_each_end_of_a_budget_is_told_once_and_counts_what_earlier_sessions_spent(tmp_path):
+    now, told = 0.0, []
+    with opened_ledger(small_run(tmp_path / "run").ledger, time.time, writes=True) as ledger:
+        ledger.add_event("began", "")
+        with timed(ledger, (lambda: 10.0, lambda: 20.0), lambda: now) as tick:
+            for now in (5.0, 11.0, 12.0, 19.0, 21.0, 50.0):
+                try:
+                    tick()
+                except OutOfTime:
+                    told.append(now)
+        assert told == [11.0, 21.0]
+        assert ledger.seconds_spent() == 50.0
+
+
+def test_what_a_promotion_adds_is_what_its_seconds_are_of():
+    simple, complex_ = named("simple").structure, named("complex").structure
+    short = Record(Trial(simple, 25, 0), 0.1, 25, seconds=25.0)
+    promoted = Record(Trial(simple, 50, 0), 0.2, 50, seconds=25.0)
+    assert full_training_seconds([short, promoted]) == 50.0
+    assert full_training_seconds([Record(Trial(complex_, 40, 0), 0.1, 40, seconds=80.0)]) == 80.0
+    assert full_training_seconds([]) == 0.0
 
 
 def test_however_long_the_last_trials_may_take_the_first_ones_have_half_of_the_time(tmp_path):

@@ -82,6 +82,32 @@ def test_out_of_time_what_is_under_way_is_given_up_and_the_finals_are_held():
     assert verdict(records, SETTINGS) is not None
 
 
+def test_out_of_time_in_the_finals_what_is_left_of_them_is_held_but_only_once():
+    whole, reason = search_asynchronously(asynchronous_free(SETTINGS), Slots(4).exchange)
+    fresh = set(fresh_seeds(SETTINGS))
+    finals = sum(record.trial.seed in fresh for record in whole)
+
+    class CutInTheFinals(Slots):
+        cuts = 0
+
+        def exchange(self, trials):
+            if any(trial.seed in fresh for trial in [*trials, *self.under_way]) and self.cuts:
+                self.cuts -= 1
+                records = trained([*self.under_way, *trials][:1])
+                self.under_way = []
+                self.begun = [trial for trial in self.begun if trial.seed not in fresh]
+                raise OutOfTime([*self.told(), *records])
+            return super().exchange(trials)
+
+    for cuts, expected in ((1, (finals, reason)), (2, (2, OUT_OF_TIME))):
+        served = CutInTheFinals(4)
+        served.cuts = cuts
+        records, ending = search_asynchronously(asynchronous_free(SETTINGS), served.exchange)
+        held = [record.trial for record in records if record.trial.seed in fresh]
+        assert (len(held), ending) == expected
+        assert len(set(held)) == len(held), "nothing is trained twice"
+
+
 def test_a_strategy_of_rounds_says_so():
     with pytest.raises(UserError, match='strategy "paper" works in rounds'):
         asynchronous_strategy(SearchSettings(strategy="paper"))

@@ -188,15 +188,46 @@ def test_out_of_time_in_the_first_round_has_finals_only_if_something_was_trained
         strategy.throw(OutOfTime())
 
 
-def test_out_of_time_in_the_finals_ends_the_search():
+def cut_in_the_finals(times: int, after: int = 0):
+    """Trains all; the finals are interrupted so many times, each time after so many of their trials."""
+    cuts = []
+
     def evaluate(trials):
-        if trials[0].seed in fresh_seeds(SMALL):
-            raise OutOfTime
+        if trials[0].seed in fresh_seeds(SMALL) and len(cuts) < times:
+            cuts.append(trials)
+            raise OutOfTime(trained_by(near_target)(trials[:after]))
         return trained_by(near_target)(trials)
 
-    records, reason = search(free(SMALL), evaluate)
+    return evaluate
+
+
+def test_finals_that_have_begun_are_not_cut_by_the_end_of_the_rounds_time():
+    """Time was kept for them."""
+    whole_records, reason = search(free(SMALL), trained_by(near_target))
+    for after in (0, 2):
+        assert search(free(SMALL), cut_in_the_finals(1, after)) == (whole_records, reason)
+
+
+def test_a_second_word_of_the_end_cuts_the_finals_and_all_finalists_have_been_tried_alike():
+    records, reason = search(free(SMALL), cut_in_the_finals(2))
     assert reason == OUT_OF_TIME
     assert verdict(records, SMALL) is None
+    finals = [
+        r.trial for r in search(free(SMALL), trained_by(near_target))[0] if r.trial.seed in fresh_seeds(SMALL)
+    ]
+    finalists = {trial.structure for trial in finals}
+    assert {trial.structure for trial in finals[: len(finalists)]} == finalists
+    records, reason = search(free(SMALL), cut_in_the_finals(2, after=len(finalists)))
+    assert reason == OUT_OF_TIME
+    assert all(len(finalist.values) >= 1 for finalist in verdict(records, SMALL).finalists)
+    assert {finalist.structure for finalist in verdict(records, SMALL).finalists} == finalists
+
+
+def test_finals_that_come_late_are_cut_by_the_next_word():
+    strategy = free(SMALL)
+    strategy.throw(OutOfTime(trained_by(near_target)(next(strategy))))
+    with pytest.raises(OutOfTime):
+        strategy.throw(OutOfTime())
 
 
 def test_recorded_answers_lead_to_the_same_rounds():

@@ -1,7 +1,8 @@
 """A strategy is served from the ledger first and by workers for the rest; every record is kept as it arrives.
 
 Out of time, or at Ctrl-C, no further trial is begun and the running ones save their state after the epoch they
-are in. A strategy that hears of it in time may still have its last trials; resuming loses nothing.
+are in. A strategy hears of it in time for its last trials, and a second time when these have to end as well;
+resuming loses nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from autosf.embedding.settings import stack_size
 from autosf.errors import UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.cluster import Cluster, Site
+from autosf.runs.history import added_epochs
 from autosf.runs.ledger import Ledger, held, opened_ledger
 from autosf.runs.run import discard_checkpoints, discard_halves
 from autosf.runs.shared_graph import entity_count
@@ -47,7 +49,9 @@ class Service:
     crew: Crew = field(default_factory=Crew)
     keep: bool = False
     budget: float = float("inf")
-    last_trials: int = 0  # full trainings that the strategy asks for when it hears that it is out of time
+    last_trials: int = (
+        0  # full trainings that the strategy asks for when it hears that the rounds' time is over
+    )
     last_rounds: int = 0  # further ones that follow, one after the other
     save_seconds: float = SAVE_SECONDS  # between two checkpoints within a trial
     site: Site | None = None  # the cluster that runs the trials; without one this machine does
@@ -210,15 +214,20 @@ def hands_at_work(
             Path(task.checkpoint).unlink(missing_ok=True)
         outer.finished(record)
 
-    def time_left_for_rounds() -> float:
-        """The budget without what the last trials take; half of it at least, or there were no first ones."""
-        last = service.last_rounds - (-service.last_trials // hands.slots())
+    def budget_without(trainings: int, most: float) -> float:
+        """What is left of it by so many full trainings, one after the other, that take this share at most."""
         alone = full_training_seconds(done) * (FEW_BESIDE if together > 1 else 1)
-        return service.budget - min(alone * last, service.budget / 2)
+        return service.budget - min(alone * trainings, service.budget * most)
+
+    def end_of_rounds() -> float:
+        return budget_without(service.last_rounds - (-service.last_trials // hands.slots()), 1 / 2)
+
+    def end_of_last_trials() -> float:
+        return budget_without(service.last_rounds, 1 / 4)
 
     together = stack_size(entity_count(run.graph_folder), run.plan.settings)
     place = Place(run.graph_folder, run.logs, run.plan.threads, together)
-    with timed(ledger, time_left_for_rounds, outer.clock) as tick:
+    with timed(ledger, (end_of_rounds, end_of_last_trials), outer.clock) as tick:
         ears = Ears(finished, ledger.add_attempt, outer.progress, tick)
         with hired(service, place, ears, outer.clock) as hands:
             yield hands
@@ -233,7 +242,7 @@ def hired(service: Service, place: Place, ears: Ears, clock: Callable[[], float]
 
 def full_training_seconds(records: Sequence[Record]) -> float:
     """What a training of as many epochs as the longest so far takes on average."""
-    epochs = sum(record.epochs for record in records)
+    epochs = sum(added_epochs(records))  # as `seconds` are those of a trial's own epochs
     seconds = sum(record.seconds for record in records)
     return max(record.epochs for record in records) * seconds / epochs if epochs else 0.0
 
@@ -247,21 +256,21 @@ def answered(ledger: Ledger, wanted: list[Key], trials: Round) -> list[Record]:
 
 @contextmanager
 def timed(
-    ledger: Ledger, budget: Callable[[], float], clock: Callable[[], float]
+    ledger: Ledger, ends: Sequence[Callable[[], float]], clock: Callable[[], float]
 ) -> Iterator[Callable[[], None]]:
-    """A function that keeps account of the time spent and raises when the budget is, but only once."""
+    """A function that keeps account of the time spent and raises at each of the ends, once."""
     began, earlier = clock(), ledger.seconds_spent()
     stored = began
-    over = False
+    passed = 0
 
     def tick() -> None:
-        nonlocal stored, over
+        nonlocal stored, passed
         now = clock()
         if now - stored > STORE_SECONDS:
             ledger.spend(now - began)
             stored = now
-        if not over and earlier + now - began > budget():
-            over = True
+        if passed < len(ends) and earlier + now - began > ends[passed]():
+            passed += 1
             raise OutOfTime
 
     try:

@@ -105,7 +105,7 @@ def asynchronous_free(settings: SearchSettings) -> Asynchronous:
     except OutOfTime as end:
         past += end.records
         reason = OUT_OF_TIME
-    yield from finals_of(past, settings)
+    yield from finals_of(past, settings, late=reason == OUT_OF_TIME)
     return reason
 
 
@@ -151,18 +151,29 @@ def rooms(past: Sequence[Record], pending: AbstractSet[Trial], room: int) -> tup
     return max(0, min(room, for_known)), max(0, for_new)
 
 
-def finals_of(past: Sequence[Record], settings: SearchSettings) -> Generator[Round, Arrivals, None]:
-    """The finals, as far as they have not been held yet; fresh seeds take no part in choosing who is in them."""
+def finals_of(
+    past: Sequence[Record], settings: SearchSettings, *, late: bool
+) -> Generator[Round, Arrivals, None]:
+    """The finals, as far as they have not been held yet; fresh seeds take no part in choosing who is in them.
+
+    Time was kept for them: only a second word of its end, or the first if that came `late`, cuts them.
+    """
     choosing = [record for record in past if not is_fresh(record.trial, settings)]
     if not any(record.trial.epochs == settings.epochs for record in choosing):
         return
     held = {record.trial for record in past}
     trials = [trial for trial in finals(seen(choosing, settings), settings) if trial not in held]
-    pending = set(trials)
+    pending = trials
     while pending:
-        arrived = yield trials
-        pending -= {record.trial for record in arrived.records}
-        trials = []
+        try:
+            records, stopped = (yield trials).records, False
+        except OutOfTime as end:
+            if late:
+                raise
+            records, stopped, late = end.records, True, True
+        held = {record.trial for record in records}
+        pending = [trial for trial in pending if trial not in held]
+        trials = pending if stopped else []
 
 
 def is_fresh(trial: Trial, settings: SearchSettings) -> bool:

@@ -120,7 +120,9 @@ def estimates(past: Sequence[Record], full: int) -> dict[Structure, Estimate]:
     """What is known of every structure tried: full trainings averaged, short ones extrapolated.
 
     A training that failed says nothing of a structure that others have measured: a worker may be killed for
-    want of memory. A structure that has come to nothing but failures is worth nothing.
+    want of memory. A structure that has come to nothing but failures is worth nothing. A short training's scatter
+    is that around one full training of the same seed; around the mean over seeds it is no smaller, as a seed that
+    is lucky for a while is lucky to the end.
     """
     noise = seed_variance(past, full)
     found = {}
@@ -131,12 +133,14 @@ def estimates(past: Sequence[Record], full: int) -> dict[Structure, Estimate]:
     for structure, record in highest_rungs(past, full).items():
         if structure in found:
             continue
+        if record.failed:
+            found[structure] = Estimate(0.0, noise)
+            continue
         epochs = record.trial.epochs
         if epochs not in lines:
             lines[epochs] = extrapolation(past, epochs, full)
         line = lines[epochs]
-        scatter = max(line.variance - noise, line.variance / 4)  # around the mean over seeds, not around one
-        found[structure] = Estimate(line.intercept + line.slope * record.valid_mrr, scatter)
+        found[structure] = Estimate(line.intercept + line.slope * record.valid_mrr, line.variance)
     return found
 
 

@@ -31,14 +31,14 @@ from autosf.search.typical import known_good
 from autosf.search.verdict import SEEDS_APART, fresh_seeds, is_human_designed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
     from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
     from autosf.algebra.structure import Structure
     from autosf.search.moves import Within
-    from autosf.search.record import Record, Strategy
+    from autosf.search.record import Record, Round, Strategy
     from autosf.search.settings import SearchSettings
     from autosf.search.surrogate import Surrogate
 
@@ -95,8 +95,20 @@ def free(settings: SearchSettings, within: Within = anywhere) -> Strategy:
         past += end.records
         reason = OUT_OF_TIME
     if any(record.trial.epochs == settings.epochs for record in past):
-        yield finals(seen(past, settings), settings)
+        yield from last_round(finals(seen(past, settings), settings), late=reason == OUT_OF_TIME)
     return reason
+
+
+def last_round(trials: list[Trial], *, late: bool) -> Generator[Round, Sequence[Record]]:
+    """The finals, for which time was kept: that of the rounds may end meanwhile, a second word of it is meant
+    for them."""
+    try:
+        yield trials
+    except OutOfTime as end:
+        if late:
+            raise
+        held = {record.trial for record in end.records}
+        yield [trial for trial in trials if trial not in held]
 
 
 def first_trial(structure: Structure, settings: SearchSettings) -> Trial:
@@ -269,8 +281,8 @@ def finals(view: View, settings: SearchSettings) -> list[Trial]:
     noise = seed_variance(view.past, settings.epochs) ** 0.5
     rivals = [structure for structure in human if view.means[structure] > view.means[human[0]] - 2 * noise]
     finalists = dict.fromkeys([*view.ranking[: settings.finalists], *rivals])
-    return [
-        Trial(structure, settings.epochs, seed) for structure in finalists for seed in fresh_seeds(settings)
+    return [  # seed by seed, so that finals which are cut short have as many of each
+        Trial(structure, settings.epochs, seed) for seed in fresh_seeds(settings) for structure in finalists
     ]
 
 
