@@ -148,6 +148,7 @@ def test_train_takes_the_best_structure_of_a_run(searched, tmp_path, capfd, monk
         (["--strategy", "papr"], 'unknown strategy "papr"; did you mean "paper"'),
         (["--strategy", "gen-approx"], "`autosf compare GRAPH --models gen-approx,RUN`"),
         (["--strategy", "paper", "--blocks", "7"], "expected an even number, found 7"),
+        (["--seed", str(10**15)], "search setting seed: expected a number from 0 to 922337203685476"),
         (["--blocks", "3"], "search setting blocks: expected a number from 4 to 16, found 3"),
         (["--budget", "soon"], 'expected a time such as 90s, 30m or 1h30m, found "soon"'),
         (["--set", "epoch=3"], 'unknown setting "epoch"; did you mean "epochs"?'),

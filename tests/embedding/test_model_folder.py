@@ -225,9 +225,11 @@ def test_a_failed_save_leaves_the_earlier_model(folder, monkeypatch, failing):
 def test_a_save_killed_between_the_renames_is_told_with_the_place_of_the_earlier_model(folder):
     folder.rename(folder.with_name(".model.previous"))
     refused(folder, "there is no such folder", ".model.previous")
-    save_model(folder, random_model(random_graph()))
-    save_model(folder, random_model(random_graph()))
-    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+    (folder.with_name(".model.previous") / "notes.txt").write_text("the user's")
+    for _ in range(2):
+        save_model(folder, random_model(random_graph()))
+        assert [path.name for path in folder.parent.iterdir()] == ["model"]
+        assert (folder / "notes.txt").read_text() == "the user's"
 
 
 def test_a_diverged_model_is_not_saved(tmp_path):

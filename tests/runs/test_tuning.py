@@ -12,6 +12,7 @@ from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
 from autosf.graph.synthetic import patterned_graph
 from autosf.runs.ranges import Between, OneOf, tuning_ranges
+from autosf.runs.study import refuse_other
 from autosf.runs.tuning import tune
 
 SIMPLE = named("simple").structure
@@ -144,6 +145,14 @@ def test_progress_tells_the_current_trial_and_the_best(graph):
     assert seen[2].valid_mrr == seen[1].valid_mrr > 0
     assert seen[0].settings == SMALL
     assert seen[-1].best == found.best
+
+
+def test_a_study_from_before_a_setting_was_there_goes_on():
+    settings = TrainingSettings().as_dict()
+    before = {name: value for name, value in settings.items() if name != "averaging"}
+    refuse_other(None, {"settings": before}, {"settings": settings})
+    with pytest.raises(UserError, match=r"another averaging \(0.0\)"):
+        refuse_other(None, {"settings": before}, {"settings": settings | {"averaging": 0.5}})
 
 
 def test_a_study_of_something_else_is_refused(graph, tmp_path):

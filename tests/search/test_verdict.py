@@ -1,5 +1,6 @@
 """The verdict in known numbers: means and spreads over fresh seeds alone, and probabilities that come true."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -38,6 +39,14 @@ def test_known_numbers():
     assert found.winner.values == (0.49, 0.50, 0.51)
     assert 0.7 < found.beats_runner_up < students_t.cdf(0.02 / deviation, 6), "pulled towards each other"
     assert found.beats_human > 0.99
+
+
+def test_seeds_that_differ_by_the_last_bit_tell_who_is_better():
+    seeds = replace(SETTINGS, fresh_seeds=10)
+    bits = [0.3, np.nextafter(0.3, 1)] * 5
+    values = {s: tuple(float(b) + 0.1 * n for b in bits) for n, s in enumerate((HUMAN, OTHER, FOUND))}
+    found = verdict(finals(values, seeds), seeds)
+    assert found.beats_runner_up == pytest.approx(1.0)
 
 
 def test_finalists_with_different_numbers_of_seeds_are_compared():

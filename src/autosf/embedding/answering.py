@@ -157,7 +157,7 @@ def _best_of_tied_rows(scores: Tensor, top: int, first: int) -> Columns:
 def _in_order(queries: Tensor, candidates: Tensor, scores: Tensor, top: int, first: int) -> Columns:
     """The answers by query, then best first, then by id; `top` of each query. Queries count from `first`."""
     query, candidate = queries.cpu().numpy(), candidates.cpu().numpy()
-    score = scores.double().cpu().numpy()
+    score = scores.cpu().double().numpy()
     order = np.lexsort((candidate, -score, query))
     query, candidate, score = query[order], candidate[order], score[order]
     place = np.arange(len(query)) - np.searchsorted(query, query)

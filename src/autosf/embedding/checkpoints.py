@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.state import Epoch, State
 from autosf.errors import UserError
 
@@ -134,11 +135,12 @@ def refuse_other(path: Path, known: Mapping[str, Any], who: Mapping[str, Any]) -
     """Name what the checkpoint was made with where it differs."""
     for what, wanted in who.items():
         if what == "settings":
-            changed = [name for name in wanted if known[what].get(name) != wanted[name]]
+            then = TrainingSettings().as_dict() | known[what]  # what a setting that came later was until then
+            changed = [name for name in wanted if then[name] != wanted[name]]
             if changed:
                 name = changed[0]
                 raise UserError(
-                    f"{path}: the checkpoint has {name} {known[what].get(name)}, now it is {wanted[name]};"
+                    f"{path}: the checkpoint has {name} {then[name]}, now it is {wanted[name]};"
                     " give the same, or another --out"
                 )
         elif known.get(what) != wanted:

@@ -112,7 +112,7 @@ def _above(
     if scores.numel() > top:
         bar = max(bar, float(scores.flatten().topk(top, sorted=False).values.min()))
     tail, place = (found.cpu().numpy() for found in (scores >= bar).nonzero(as_tuple=True))
-    values = scores[tail, place].double().cpu().numpy()
+    values = scores[tail, place].cpu().double().numpy()
     real = values > -np.inf
     tail, place, values = tail[real], hopeful.cpu().numpy()[place[real]], values[real]
     return ScoredTriples(_triples(heads[place], relations[place], tail), values)

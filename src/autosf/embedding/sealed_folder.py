@@ -171,16 +171,23 @@ def _swapped_in(folder: Path) -> Iterator[Path]:
 
 def _swap(folder: Path, beside: Path) -> None:
     earlier = _set_aside(folder)
-    if not folder.exists():
-        beside.rename(folder)
-        return
-    shutil.rmtree(earlier, ignore_errors=True)  # a whole folder is in place: what an older crash left is done
-    folder.rename(earlier)
+    replaces = folder.exists()
+    if replaces:
+        _take_along(earlier, folder)  # what an older crash left
+        folder.rename(earlier)
     try:
         beside.rename(folder)
     except BaseException:
-        earlier.rename(folder)
+        if replaces:
+            earlier.rename(folder)
         raise
+    _take_along(earlier, folder)
+
+
+def _take_along(earlier: Path, folder: Path) -> None:
+    """Move what the new folder does not have, the user's files, into it; the rest of the earlier one is done."""
+    if not earlier.is_dir():
+        return
     for path in earlier.iterdir():
         if not (folder / path.name).exists():
             path.rename(folder / path.name)

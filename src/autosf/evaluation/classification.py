@@ -97,7 +97,7 @@ def accuracy(model: Model, labelled: LabelledTriples, thresholds: Thresholds) ->
 def scores_of(model: Model, triples: NDArray[np.int32]) -> NDArray[np.float64]:
     """The model's scores of triples. [n]"""
     columns = torch.from_numpy(triples.astype(np.int64)).to(model.entities.device).T
-    parts = [model.score(*some).double().cpu() for some in torch.split(columns, SCORED_AT_ONCE, dim=1)]
+    parts = [model.score(*some).cpu().double() for some in torch.split(columns, SCORED_AT_ONCE, dim=1)]
     return torch.cat(parts).numpy()
 
 

@@ -269,7 +269,7 @@ class _Workspace:
         """
         width = len(true_scores)
         rows = len(self.scratch) // width
-        sums = torch.zeros(width, dtype=torch.float64, device=scores.device)
+        sums = torch.zeros(width, dtype=_exact(scores.device), device=scores.device)
         for part in torch.split(scores, rows):
             signs = self.scratch[: len(part) * width].view(len(part), width)
             torch.sub(part, true_scores, out=signs)  # inf - inf is NaN, whose sign torch has as 0: a tie
@@ -332,11 +332,16 @@ def _picked(scores: Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64])
     return scores.view(-1).index_select(0, places)
 
 
+def _exact(device: torch.device) -> torch.dtype:
+    """Of sums of signs. Apple's GPUs have no float64; their float32 is exact up to 16 million entities."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
 def _sums_over_all(
     space: _Workspace, chunks: Iterable[tuple[int, Tensor]], true_scores: Tensor, some: AskedBatch
 ) -> Tensor:
     """For each target, the sum of signs over all entities. [targets] float64"""
-    sums = torch.zeros(len(true_scores), dtype=torch.float64, device=true_scores.device)
+    sums = torch.zeros(len(true_scores), dtype=_exact(true_scores.device), device=true_scores.device)
     for _, scores in chunks:
         if some.rounds is None:
             sums += scores.index_select(1, some.query_of_target).sub_(true_scores).sign_().sum(0)

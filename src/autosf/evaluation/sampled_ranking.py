@@ -152,17 +152,32 @@ def _estimates(
         sources, links, answers = (column[part] for column in asked)
         e, r = (torch.from_numpy(np.ascontiguousarray(ids)).to(entities.device) for ids in (sources, links))
         behind = _is_above(entities, rows, query_of(e, r), answers)
-        starts, ends = known.slices(entities=sources, relations=links)
+        # Triples that ask the same, as those of a hub do, share its known answers: these may be many.
+        first, query = _distinct(sources, links)
+        starts, ends = known.slices(entities=sources[first], relations=links[first])
         others = known.answers[consecutive(starts, ends - starts)].astype(np.int64)
-        columns = np.repeat(np.arange(len(answers)), ends - starts)
-        for hidden, column in ((others, columns), (answers, np.arange(len(answers)))):
-            places = np.minimum(np.searchsorted(drawn.entities, hidden), len(drawn.entities) - 1)
-            there = drawn.entities[places] == hidden
-            behind[places[there], column[there]] = 0
+        asker = np.repeat(np.arange(len(first)), ends - starts)
+        places = np.minimum(np.searchsorted(drawn.entities, others), len(drawn.entities) - 1)
+        there = drawn.entities[places] == others
+        hidden = np.zeros((len(drawn.entities), len(first)), dtype=bool)
+        hidden[places[there], asker[there]] = True
+        behind[hidden[:, query]] = 0
+        places = np.minimum(np.searchsorted(drawn.entities, answers), len(drawn.entities) - 1)
+        there = drawn.entities[places] == answers
+        behind[places[there], np.flatnonzero(there)] = 0
         found[0, part] = 1 + drawn.weights @ behind
-        is_other = np.bincount(columns[others != answers[columns]], minlength=len(answers))
-        found[1, part] = len(entities) - is_other
+        is_known = _is_in(asker * len(entities) + others, query * len(entities) + answers)
+        found[1, part] = len(entities) - ((ends - starts)[query] - is_known)
     return found
+
+
+def _distinct(
+    sources: NDArray[np.int64], links: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each distinct query is met first, and which of them each query is."""
+    numbers = links * (sources.max(initial=0) + 1) + sources
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+    return first, which
 
 
 def _is_above(

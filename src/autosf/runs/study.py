@@ -12,6 +12,7 @@ from optuna.storages import InMemoryStorage, RDBStorage
 from optuna.trial import TrialState
 from sqlalchemy.exc import DatabaseError
 
+from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError, quoted
 from autosf.runs.ledger import held
 
@@ -85,12 +86,15 @@ def refuse_other(file: Path | None, found: Mapping[str, Any], wanted: Mapping[st
     """A study goes on with what it began with."""
     for name, value in wanted.items():
         now = json.loads(json.dumps(value))
-        if name not in found or found[name] == now:
+        then = found.get(name, now)
+        if name == "settings":  # a setting that came later was its default until then
+            then = TrainingSettings().as_dict() | then
+        if then == now:
             continue
         what = name
         if name == "settings":
-            key = next((key for key in now if found[name].get(key) != now[key]), name)
-            what = f"{key} ({found[name].get(key)})"
+            key = next((key for key in now if then[key] != now[key]), name)
+            what = f"{key} ({then.get(key)})"
         raise UserError(f"{quoted(file)}: a tuning with another {what} is there; choose another folder")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from autosf.algebra.structure import PARTS
 from autosf.errors import UserError
 from autosf.search.record import Trial
+from autosf.search.verdict import SEEDS_APART
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ class SearchSettings:
     strategy: str = "free"
     epochs: int = 50  # each trial's fidelity
     seed: int = 0
-    trials: int | None = None  # at most so many over the whole search; its last round is cut short
+    trials: int | None = None  # at most so many over the whole search; of `free` structures, not trainings
     blocks: int = 6  # B: the largest b of Alg. 2, the only b of `random` and `tpe`
     parents: int = 8  # K1: how many of the best f^(b-2) are built upon
     candidates: int = 256  # N: candidates per round
@@ -51,7 +52,9 @@ class SearchSettings:
             "fresh_seeds",
         ):
             refuse_outside(name, getattr(self, name), least=1)
-        refuse_outside("seed", self.seed, least=0)
+        refuse_outside(
+            "seed", self.seed, least=0, most=2**63 // SEEDS_APART - 1
+        )  # all its trials' are stored
         refuse_outside("trials", 1 if self.trials is None else self.trials, least=1)
         refuse_outside("blocks", self.blocks, least=PARTS, most=PARTS * PARTS)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import pi, prod, tan
+from math import exp, log, pi, prod, tan
 from statistics import fmean, pstdev, stdev
 from typing import TYPE_CHECKING
 
@@ -115,16 +115,19 @@ def chance_better(one: Finalist, other: Finalist, finalists: Sequence[Finalist])
     if not within:
         return 1.0 if one.valid_mrr > other.valid_mrr else 0.5
     freedom += len(finalists) - 1
-    total = chance = 0.0
+    likelihoods, chances = (
+        [],
+        [],
+    )  # their logarithms, as where seeds hardly differ they are no float's numbers
     for spread in SPREADS:
         precisions = {f.structure: 1 / (spread**2 + 1 / len(f.values)) for f in finalists}
         whole = sum(precisions.values())
         centre = sum(precisions[f.structure] * f.valid_mrr for f in finalists) / whole
         squares = within + sum(precisions[f.structure] * (f.valid_mrr - centre) ** 2 for f in finalists)
-        likelihood = (prod(precisions.values()) / whole) ** 0.5 * (within / squares) ** (freedom / 2)
+        likelihoods.append((log(prod(precisions.values()) / whole) + freedom * log(within / squares)) / 2)
         a, b = (spread**2 * precisions[f.structure] for f in (one, other))  # kept of the way to the centre
         gap = a * (one.valid_mrr - centre) - b * (other.valid_mrr - centre)
         variance = a / len(one.values) + b / len(other.values) + (a - b) ** 2 / whole
-        total += likelihood
-        chance += likelihood * float(stdtr(freedom, gap / (squares / freedom * variance) ** 0.5))
-    return chance / total
+        chances.append(float(stdtr(freedom, gap / (squares / freedom * variance) ** 0.5)))
+    weights = [exp(likelihood - max(likelihoods)) for likelihood in likelihoods]
+    return sum(w * chance for w, chance in zip(weights, chances, strict=True)) / sum(weights)
