@@ -104,8 +104,7 @@ def test_a_hubs_many_answers_are_looked_through_once_for_all_who_ask():
     """512 triples with one tail of 20,000 heads: their answers copied for each would be 80 MB and more."""
     heads = np.arange(20_000)
     train = np.stack([heads, np.zeros_like(heads), np.full_like(heads, 20_000)], 1).astype(np.int32)
-    graph = replace(random_graph(), entities=[str(n) for n in range(20_001)], relations=["r"], train=train)
-    graph = replace(graph, valid=train[:0], test=train[:0])
+    graph = replace(random_graph(entities=20_001, relations=1), train=train, valid=train[:0], test=train[:0])
     model, known = random_model(graph).model, known_answers(graph)
     tracemalloc.start()
     rank_sampled(model, train[:512], known, candidates=100, rng=np.random.default_rng(0))
