@@ -7,13 +7,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from autosf.algebra.structure import Structure
     from autosf.app.found import resume, search
     from autosf.app.graphs import graph_of as read_graph
     from autosf.app.predicting import load
     from autosf.app.training import train_model as train
+    from autosf.errors import UserError
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load", "read_graph", "resume", "search", "train"]
+__all__ = ["Structure", "UserError", "__version__", "load", "read_graph", "resume", "search", "train"]
 
 # What a program calls, with the place of each: `import autosf` itself loads none of the heavy packages.
 _DOORS = {
@@ -21,6 +23,8 @@ _DOORS = {
     "read_graph": ("autosf.app.graphs", "graph_of"),
     "resume": ("autosf.app.found", "resume"),
     "train": ("autosf.app.training", "train_model"),
+    "Structure": ("autosf.algebra.structure", "Structure"),
+    "UserError": ("autosf.errors", "UserError"),
 }
 
 

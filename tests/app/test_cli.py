@@ -1,9 +1,11 @@
 """The command line's contract: keys, exit codes, one line for a mistake."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -222,3 +224,26 @@ def test_show_survives_thousands_of_random_texts(published):
         assert run(["show", "--json", *options, "--", text]) in (0, 2)
 
     shown()
+
+
+def autosf_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "autosf", *arguments]
+    return subprocess.run(command, capture_output=True, env={**os.environ, **environment}, check=False)
+
+
+def test_no_letters_of_a_label_stop_a_command():
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+    done = autosf_process("show", "Zürich 人", **ascii_only)
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"unknown structure" in done.stderr
+
+
+def test_a_full_disk_is_one_line(tmp_path):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "autosf", "show", "complex", "--json"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"No space left on device" in done.stderr
+    done = autosf_process("data", "split", "umls", "--out", str(tmp_path / ("x" * 300)))
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"File name too long" in done.stderr

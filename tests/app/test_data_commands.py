@@ -241,3 +241,19 @@ def test_every_command_has_a_sentence_and_an_example(name: str):
     shown = run(name, "--help").stdout
     assert f"Example: autosf data {name}" in shown
     assert "--json" in shown
+
+
+def test_split_can_leave_an_official_test_split_as_it_is(tmp_path: Path):
+    graph = write(tmp_path / "g", train=ring(40), test=[("n1", "next", "n9"), ("n5", "next", "n2")])
+    told = result("split", graph, "--keep-test", "--valid", 5, "--out", tmp_path / "kept")
+    assert told["train"] + told["valid"] == len(ring(40))
+    assert (told["valid"], told["missing"], told["test"]) == (5, 0, 2)
+    assert (tmp_path / "kept/test.tsv").read_text().splitlines() == ["n1\tnext\tn9", "n5\tnext\tn2"]
+    alone = write(tmp_path / "alone", train=ring(40))
+    for options in ((graph, "--remove-leakage"), (alone,)):
+        assert run("split", *options, "--keep-test", "--out", tmp_path / "other").exit_code != 0
+
+
+def test_without_a_command_its_help_is_told():
+    assert run().exit_code == 0
+    assert "split" in run().stdout

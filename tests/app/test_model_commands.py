@@ -1,6 +1,8 @@
 """The commands on models: the keys programs rely on, tables for people, one line for a mistake."""
 
 import json
+import os
+from dataclasses import replace
 
 import click
 import numpy as np
@@ -272,3 +274,26 @@ def test_a_model_of_a_large_vocabulary_of_long_labels_is_refused_for_npz(tmp_pat
     graph = KnowledgeGraph.from_ids("g", labels, ["r"], {"train": [[i, 0, 0] for i in range(401)]})
     folder = save_model(tmp_path / "model", random_model(graph))
     assert "too long for a numpy array" in refused(export, folder, "--to", "npz", tmp_path / "x")
+
+
+def test_export_follows_links_and_leaves_alone_what_is_no_file(folder, tmp_path):
+    (tmp_path / "link").symlink_to("target.npz")
+    text(export, folder, "--to", "npz", tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert len(np.load(tmp_path / "target.npz")["entities"]) == 20
+    os.mkfifo(tmp_path / "pipe")
+    assert "found a device or a pipe" in refused(export, folder, "--to", "npz", tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_predict_says_of_whom_nothing_was_learnt(tmp_path):
+    graph = random_graph()
+    train = graph.train[(graph.train[:, [0, 2]] != 3).all(1)]
+    lonely = replace(graph, train=train, test=np.array([[3, 0, 4]], dtype=np.int32))
+    folder, label = str(save_model(tmp_path / "model", random_model(lonely))), graph.entities.label(3)
+    for question in (["--head", label, "--relation", graph.relations.label(0)], ["--near", label]):
+        done = CliRunner().invoke(predict, [folder, *question], catch_exceptions=False)
+        assert done.exit_code == 0
+        assert f'"{label}" is in no train triple' in done.stderr
+    known = graph.entities.label(int(train[0, 0]))
+    assert CliRunner().invoke(predict, [folder, "--near", known]).stderr == ""

@@ -174,7 +174,7 @@ def test_mistakes_are_told_in_one_line_and_leave_nothing(graph, tmp_path, capfd,
 def test_a_graph_without_validation_triples_is_told_what_to_do(graph, tmp_path, capfd):
     (graph / "valid.tsv").unlink()
     code, _, err = answered(capfd, "search", graph, *SMALL, "--out", tmp_path / "run")
-    assert (code, err.count("\n"), "`autosf data split`" in err) == (2, 1, True)
+    assert (code, err.count("\n"), "`autosf data split --keep-test`" in err) == (2, 1, True)
     whole = read_graph(graph, make_valid=0)
     with pytest.raises(UserError, match="a search needs triples in valid, found none; `autosf data split`"):
         autosf.search(whole, tmp_path / "run", epochs=4)

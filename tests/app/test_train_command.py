@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from threading import Timer
 
 import numpy as np
@@ -17,8 +18,11 @@ import autosf
 from autosf.algebra.zoo import named
 from autosf.app.cli import run
 from autosf.app.interrupting import stopping
-from autosf.app.training import Job, run_training
+from autosf.app.training import Job, run_training, starting_state
+from autosf.embedding.checkpoints import save_checkpoint
 from autosf.embedding.settings import TrainingSettings
+from autosf.embedding.state import Epoch
+from autosf.embedding.training import start
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
 from autosf.graph.reading import read_graph
@@ -320,3 +324,30 @@ def test_seeds_below_zero_and_weights_that_are_no_numbers_are_told_in_python(gra
             validate_every=0,
             optimiser="sgd",
         )
+
+
+def test_a_model_that_is_replaced_and_a_training_that_cannot_be_resumed_are_told(graph, tmp_path, capfd):
+    asked = [graph, "--epochs", 2, "--dimension", 8, "--out", tmp_path / "m"]
+    code, _, err = trained(capfd, *asked, "--resume")
+    assert (code, "there is none to go on from" in err, "replaced" in err) == (0, True, False)
+    assert "the model there will be replaced" in trained(capfd, *asked)[2]
+
+
+def test_fewer_epochs_than_are_done_are_refused(graph, tmp_path):
+    settings = TrainingSettings(dimension=8, epochs=6)
+    job = Job(read_graph(graph), named("complex").structure, settings, 0, "cpu", tmp_path / "m")
+    state = replace(start(job.graph, settings, 0), curve=tuple(Epoch(n, 1.0, 0.1) for n in range(1, 7)))
+    save_checkpoint(job.checkpoint, state, job.who)
+    assert starting_state(job, True, print).epochs == 6
+    fewer = replace(job, settings=replace(settings, epochs=3))
+    with pytest.raises(UserError, match="has 6 epochs, more than the 3 asked for; give --epochs 6 or more"):
+        starting_state(fewer, True, print)
+
+
+def test_rows_are_a_structure_in_python(graph):
+    model = autosf.train(str(graph), [[1, 2], [-2, 1]], dimension=4, epochs=1)
+    assert str(model.structure) == "[[1,2],[-2,1]]"
+    assert repr(model).startswith("<model of ")
+    assert len(repr(model)) < 200
+    with pytest.raises(UserError):
+        autosf.train(str(graph), [[1, 2], [3]], dimension=4, epochs=1)

@@ -206,7 +206,7 @@ def test_an_unknown_strategy_is_the_users_mistake(name, message):
         ({"blocks": 17}, "search setting blocks: expected a number from 4 to 16, found 17"),
         ({"rounds": 0}, "search setting rounds: expected a number from 1, found 0"),
         ({"trials": 0}, "search setting trials: expected a number from 1, found 0"),
-        ({"seed": -1}, "search setting seed: expected a number from 0, found -1"),
+        ({"seed": -1}, "search setting seed: expected a number from 0 to 922337203685476, found -1"),
     ],
 )
 def test_a_setting_out_of_range_is_the_users_mistake(values, message):

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,9 +18,15 @@ import click
 from autosf import __version__
 from autosf.app.command_table import Commands, ReaderLeft
 from autosf.errors import UserError, quoted
+from autosf.graph.text_lines import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+# What a disk, a folder or a name may be to blame for: the user's to mend, told without a traceback.
+THE_DISKS = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG,
+}  # fmt: skip
 
 
 @click.group(
@@ -40,11 +49,15 @@ def autosf(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `autosf` and leave with its exit code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    given = [os.fsencode(word).decode(errors="replace") for word in sys.argv[1:]]  # whatever the locale says
+    sys.exit(run(given if arguments is None else arguments))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Exit code of `autosf ARGUMENTS`. Our own mistakes pass through, with their traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a label that the terminal has no letters for is still told
+            stream.reconfigure(errors="backslashreplace")
     try:
         ended = autosf.main(args=list(arguments), prog_name="autosf", standalone_mode=False)
         sys.stdout.flush()
@@ -62,6 +75,11 @@ def run(arguments: Sequence[str]) -> int:
     except (BrokenPipeError, ReaderLeft):  # as in `autosf ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.errno not in THE_DISKS and "(os error" not in str(error):  # as polars has it
+            raise
+        where = shown(Path(error.filename)) if error.filename else "cannot write"
+        return refused(f"{where}: {error.strerror or error}")
 
 
 def in_words(error: click.UsageError) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from autosf.algebra.structure import to_json
+from autosf.app.whole_file import place_of
 from autosf.errors import UserError, did_you_mean, quoted
 from autosf.graph.text_lines import shown
 
@@ -34,16 +35,15 @@ def export(trained: TrainedModel, path: Path, form: str) -> Path:
     if form not in FORMS:
         known = ", ".join(FORMS)
         raise UserError(f"unknown form {quoted(form)}{did_you_mean(form, FORMS)} (known: {known})")
-    if path.is_dir():
-        raise UserError(f"{shown(path)}: expected a file to write, found a folder")
-    beside = path.with_name(f".{path.name}.partial")
+    place = place_of(path)
+    beside = place.with_name(f".{place.name}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         beside.touch()
         mode = beside.stat().st_mode & 0o777
         FORMS[form](trained, beside)
         beside.chmod(mode)  # some writers make files that only their owner reads
-        beside.replace(path)
+        beside.replace(place)
     except OSError as error:
         raise UserError(f"{shown(path)}: cannot write it ({error.strerror or error})") from None
     finally:

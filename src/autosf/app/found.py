@@ -60,6 +60,10 @@ class Found:
     path: Path
     outcome: Outcome
 
+    def __repr__(self) -> str:
+        tried = f"{len(self.records)} trainings of {len(self.outcome.standings)} structures"
+        return f"<search in {self.path}: {tried}, best {called(self.best.structure)}>"
+
     def _repr_html_(self) -> str:
         rows = [
             (f"{place}. {called(row.structure)}", f"{row.valid_mrr:.4f}")
@@ -164,7 +168,7 @@ def search(
             {"patience": PATIENCE, **settings}
         ),
         strategy=strategy,
-        trials=trials or default_trials(strategy, seconds),
+        trials=default_trials(strategy, seconds) if trials is None else trials,
         blocks=blocks,
         parents=parents,
         candidates=candidates,

@@ -78,6 +78,9 @@ class AskableModel:
     trained: TrainedModel
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
+    def __repr__(self) -> str:
+        return repr(self.trained)
+
     def _repr_html_(self) -> str:
         return self.trained._repr_html_()
 
@@ -234,6 +237,19 @@ class AskableModel:
         if negatives is not None:
             return read_negatives(Path(negatives), graph)
         return made_negatives(graph, np.random.default_rng(seed), self.known_answers())
+
+    def unseen(self, entities: Sequence[str] = (), relations: Sequence[str] = ()) -> list[str]:
+        """Those of the labels that the graph has in no train triple: their embeddings have learnt nothing."""
+        graph = self.trained.graph
+        if graph is None:
+            return []
+        trained, kinds = graph.train, ((entities, "head", (0, 2)), (relations, "relation", (1,)))
+        return [
+            label
+            for labels, role, columns in kinds
+            for label in labels
+            if not (trained[:, columns] == self._encoded(pl.Series([label]), role)).any()
+        ]
 
     def _encoded(self, labels: pl.Series, role: str) -> NDArray[np.int32]:
         vocabulary = self.trained.relations if role == "relation" else self.trained.entities

@@ -14,12 +14,13 @@ import torch
 from safetensors import SafetensorError
 
 from autosf import __version__
+from autosf.algebra.structure import Structure, from_rows
 from autosf.app.graphs import graph_of
 from autosf.app.interrupting import stopping
 from autosf.app.tracking import epoch_log, tracked
 from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint
 from autosf.embedding.epochs import changes_in_place
-from autosf.embedding.model_folder import refuse_other_files, save_model
+from autosf.embedding.model_folder import is_model_folder, refuse_other_files, save_model
 from autosf.embedding.presets import preset
 from autosf.embedding.settings import TrainingSettings, is_small_step
 from autosf.embedding.storage import Storage
@@ -35,7 +36,6 @@ from autosf.runs.shared_graph import without_test
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from autosf.algebra.structure import Structure
     from autosf.app.predicting import AskableModel
     from autosf.embedding.model import Model
     from autosf.embedding.state import State
@@ -155,7 +155,9 @@ def run_training(
     """
     started = time.perf_counter()
     refuse_other_files(job.out)
-    state = starting_state(job, resume)
+    state = starting_state(job, resume, note)
+    if is_model_folder(job.out):
+        note(f"{quoted(job.out)}: the model there will be replaced")
     make_room(job)
     pace = Pace(CHECKPOINT_SECONDS, time.monotonic)
 
@@ -242,16 +244,24 @@ def trained_result(
     }
 
 
-def starting_state(job: Job, resume: bool) -> State | None:
+def starting_state(job: Job, resume: bool, note: Callable[[str], None]) -> State | None:
     """The checkpoint's state if there is one and it is wanted; an unwanted one is not overwritten in silence."""
     if not job.checkpoint.exists():
+        if resume:
+            note(f"{quoted(job.checkpoint)}: there is none to go on from; the training starts anew")
         return None
     if not resume:
         raise UserError(
             f"{quoted(job.checkpoint)}: an unfinished training is there; add --resume to go on,"
             " or delete it to start anew"
         )
-    return load_checkpoint(job.checkpoint, job.who)
+    state = load_checkpoint(job.checkpoint, job.who)
+    if state.epochs > job.settings.epochs:
+        raise UserError(
+            f"{quoted(job.checkpoint)}: has {state.epochs} epochs, more than the {job.settings.epochs} asked for;"
+            f" give --epochs {state.epochs} or more"
+        )
+    return state
 
 
 def labelled(job: Job, trained: Trained, result: Mapping[str, Any], command: str) -> TrainedModel:
@@ -273,7 +283,7 @@ def labelled(job: Job, trained: Trained, result: Mapping[str, Any], command: str
 
 def train_model(
     graph: object,
-    structure: Structure | str = "complex",
+    structure: Structure | str | Sequence[Sequence[int]] = "complex",
     *,
     seed: int = 0,
     device: str = "auto",
@@ -282,7 +292,7 @@ def train_model(
 ) -> AskableModel:
     """Train on a graph (a name, path, frame, array or KnowledgeGraph) and return a model to ask.
 
-    The structure is a name of the zoo, rows as JSON, or the folder of a run, for the best it has found.
+    The structure is a name of the zoo, rows, as JSON too, or the folder of a run, for the best it has found.
     Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`. `track`
     names who else is told of every epoch: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
@@ -290,7 +300,10 @@ def train_model(
     from autosf.app.run_results import structure_meant
 
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
-    chosen = structure_meant(structure) if isinstance(structure, str) else structure
+    if isinstance(structure, str):
+        chosen = structure_meant(structure)
+    else:
+        chosen = structure if isinstance(structure, Structure) else from_rows(structure)
     wanted = preset(read.name, len(read.entities)).changed(settings)
     job = Job(read, chosen, wanted, seed, device_of(device), Path())
     described = {"graph": read.name, "structure": chosen, "seed": seed, **wanted.as_dict()}

@@ -146,7 +146,10 @@ def plain(value: Any) -> Any:
 
 def _write_tensors(model: Model, path: Path) -> None:
     tensors = {"entities": model.entities, "relations": model.relations}
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:  # a full disk, in words of its own
+        raise OSError(str(error)) from None
 
 
 def _refuse_unusable(model: Model) -> None:

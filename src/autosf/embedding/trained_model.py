@@ -34,16 +34,22 @@ class TrainedModel:
     facts: Mapping[str, Any]
     graph: KnowledgeGraph | None = None
 
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {value}" for name, value in self._in_short())
+        return f"<model of {self.graph_name}: {self.model.structure}, {shown}>"
+
     def _repr_html_(self) -> str:
+        return beside(grid(self.model.structure), facts(f"model of {self.graph_name}", self._in_short()))
+
+    def _in_short(self) -> list[tuple[str, object]]:
         metrics = self.facts.get("metrics")
         valid = metrics.get("valid") if isinstance(metrics, dict) else None
-        shown = [
+        return [
             ("entities", f"{len(self.entities):,}"),
             ("relations", f"{len(self.relations):,}"),
             ("dimension", self.model.dimension),
             *([("validation MRR", f"{valid['mrr']:.4f}")] if isinstance(valid, dict) else []),
         ]
-        return beside(grid(self.model.structure), facts(f"model of {self.graph_name}", shown))
 
     @property
     def graph_name(self) -> str:

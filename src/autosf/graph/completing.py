@@ -40,7 +40,7 @@ def refuse_missing(present: Collection[str], making: Making, place: str) -> None
             found = f"expected {words} beside {' and '.join(sorted(present, key=SPLITS.index))}"
             raise UserError(
                 f"{place}: no {split} split; {found}; make_{split}=0.1 takes a tenth of train for it in Python,"
-                " `autosf data split` makes all splits anew"
+                f" `autosf data split{' --keep-test' if 'test' in present else ''}` makes a graph that has one"
             )
         if split in present and size:
             raise UserError(f"{place}: make_{split}: there is a {split} split already; leave the option out")

@@ -85,6 +85,10 @@ class KnowledgeGraph:
         train, valid, test = _frozen(ids, [len(part) for part in parts])
         return cls(name, entity_vocabulary, relation_vocabulary, train, valid, test)
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{split} {len(triples):,}" for split, triples in self.splits())
+        return f"<graph {self.name}: {len(self.entities):,} entities, {len(self.relations):,} relations, {sizes}>"
+
     def _repr_html_(self) -> str:
         counts = [("entities", len(self.entities)), ("relations", len(self.relations))]
         counts += [(split, len(triples)) for split, triples in self.splits()]

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from autosf.graph.statistics import Statistics
 
 
-@click.group(epilog="Example: autosf data stats umls")
-def data() -> None:
+@click.group(epilog="Example: autosf data stats umls", invoke_without_command=True, no_args_is_help=False)
+@click.pass_context
+def data(context: click.Context) -> None:
     """Look at graphs, split them, get well-known ones."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @data.command(epilog="Example: autosf data stats umls")
@@ -82,6 +85,7 @@ def stats_record(found: Statistics, graph: KnowledgeGraph) -> dict[str, Any]:
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder for the splits.")
 @click.option("--valid", default=0.1, show_default=True, help="Share below 1, or number of triples.")
 @click.option("--test", default=0.1, show_default=True, help="Share below 1, or number of triples.")
+@click.option("--keep-test", is_flag=True, help="Leave the test split as it is; valid comes from the rest.")
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, another split."
 )
@@ -99,21 +103,30 @@ def split(
     out: Path,
     valid: float,
     test: float,
+    keep_test: bool,
     seed: int,
     remove_leakage: bool,
     layout: str,
     as_json: bool,
 ) -> None:
     """Split FILE (or a folder, joining its splits) so that train shows every entity and relation."""
+    from dataclasses import replace
+
     from autosf.app.graphs import graph_as_it_is
     from autosf.graph.splitting import joined, split, without_leakage
     from autosf.graph.writing import write_graph
 
     read = graph_as_it_is(file)
+    if keep_test and (remove_leakage or not len(read.test)):
+        raise click.UsageError(
+            "--keep-test: expected a graph with a test split, and no --remove-leakage, which would change it"
+        )
     size = len(read.entities), len(read.relations)
-    triples, repeated = joined(read)
+    triples, repeated = joined(replace(read, test=read.test[:0]) if keep_test else read)
     kept, dropped = without_leakage(triples, *size) if remove_leakage else (triples, [])
-    made = split(kept, *size, valid=valid, test=test, seed=seed)
+    made = split(kept, *size, valid=valid, test=0 if keep_test else test, seed=seed)
+    if keep_test:
+        made = replace(made, test=read.test, wished_test=len(read.test))
     graph = _graph_of(read, made)
     write_graph(graph, out, layout)
     result = split_record(read, graph, made, dropped) | {

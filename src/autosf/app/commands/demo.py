@@ -95,7 +95,7 @@ def told(graph: KnowledgeGraph, result: dict[str, Any]) -> list[RenderableType]:
         f"{structures} scoring functions tried in {result['trials']} trainings,"
         f" {time_in_words(result['seconds'])}; ended: {result['ending']}",
         winner(result["best"]),
-        f"What people designed, by validation MRR in this search:\n{human}\n{UNREAD}",
+        (f"What people designed, by validation MRR in this search:\n{human}\n" if human else "") + UNREAD,
         f"\nFacts that the graph does not have but the winner believes most:\n{facts}",
         f"\nAsk it: autosf predict {run} --head {first['head']} --relation {first['relation']}"
         f"\nAll of them: autosf leaderboard {run}      Your own graph: autosf search FOLDER",

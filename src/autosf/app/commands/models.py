@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, json_option
+from autosf.app.answer import answer, json_option, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,7 +211,14 @@ def predict(model: str, source: str | None, top: int, as_json: bool, **question:
     comparable, those of two only roughly.
     """
     ask, told = asking(top, **question)
-    rows = ask(opened(model, source)).to_dicts()
+    asked = opened(model, source)
+    rows = ask(asked).to_dicts()
+    entities, relations = (
+        [label for role in roles if (label := question[role]) is not None]
+        for roles in (("head", "tail", "near"), ("relation",))
+    )
+    for label in asked.unseen(entities, relations):
+        say(f'"{_shown(label)}" is in no train triple: what the model says of it means nothing')
 
     def for_people() -> Any:
         from autosf.app.model_tables import predictions_for_people

@@ -27,7 +27,8 @@ def show(structure: str, published: bool, svg: Path | None, as_json: bool) -> No
     """Draw a scoring function and tell its properties.
 
     STRUCTURE is a name (distmult, complex, analogy, simple, quate, autosf-wn18, ...) or its rows as JSON,
-    such as '[[1,2],[-2,1]]': cell s*k in row i, column j is the term s * <h_i, r_k, t_j>.
+    such as '[[1,2],[-2,1]]': cell s*k in row i, column j is the term s * <h_i, r_k, t_j>. Or the folder of a
+    run, for the best it has found, or of a model.
     """
     shown = read_structure(structure, published)
     result = described(shown)
@@ -102,7 +103,12 @@ def read_structure(text: str, published: bool) -> Structure:
         except ValueError:
             raise UserError(f"published list: expected integers and commas, found {quoted(text)}") from None
         return from_published(numbers)
-    structure = structure_from(text)
+    if Path(text).is_dir():  # of a run or a model; reading these takes more packages
+        from autosf.app.run_results import structure_meant
+
+        structure = structure_meant(text)
+    else:
+        structure = structure_from(text)
     if structure.parts > SHOWN_PARTS:
         raise UserError(f"structure: expected at most {SHOWN_PARTS} rows to show, found {structure.parts}")
     return structure
