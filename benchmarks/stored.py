@@ -46,19 +46,19 @@ def newest_trainings() -> list[dict[str, Any]]:
     """The last training of each structure and seed with the newest recipe of its graph and dimension.
 
     Recipes get better, and figures of different ones are not to be compared. The seconds are those of the fastest
-    run of as many epochs by then, whatever its recipe: others had to share the machine.
+    run of as many epochs, whatever its recipe and seed: others had to share the machine.
     """
     runs = records("training")
     newest = {place_of(run): recipe_of(run) for run in runs}
     keyed: dict[tuple[Any, ...], dict[str, Any]] = {}
     fastest: dict[tuple[Any, ...], float] = {}
     for run in runs:
-        key = (*place_of(run), run["structure"], run["seed"])
-        seconds = fastest[(*key, run["epochs"])] = min(
-            run["train_seconds"], fastest.get((*key, run["epochs"]), float("inf"))
-        )
+        alike = (*place_of(run), run["structure"], run["epochs"])
+        fastest[alike] = min(run["train_seconds"], fastest.get(alike, float("inf")))
+    for run in runs:
         if follows(run, newest[place_of(run)]):
-            keyed[key] = {**run, "train_seconds": seconds}
+            seconds = fastest[(*place_of(run), run["structure"], run["epochs"])]
+            keyed[(*place_of(run), run["structure"], run["seed"])] = {**run, "train_seconds": seconds}
     return list(keyed.values())
 
 
