@@ -231,8 +231,7 @@ def curves_table() -> str:
     for run in sorted(newest_trainings(), key=lambda run: (run["graph"], -run["valid_mrr"])):
         names = models(run["graph"]) | found_here(run["graph"]) if run["graph"] in FINDS else {}
         shown = run["structure"] in names and run["settings"]["dimension"] == SEARCHED_DIMENSION
-        shown = shown and run["seed"] == 0
-        if shown and run.get("curve"):
+        if shown and run["seed"] == 0 and run.get("curve"):
             points = [
                 min(run["curve"], key=lambda point: abs(point[0] - part * run["epochs"])) for part in PARTS
             ]

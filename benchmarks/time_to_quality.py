@@ -23,7 +23,7 @@ from autosf.graph.known_answers import known_answers
 from autosf.graph.reading import read_graph
 from benchmarks.measured import Measured
 from benchmarks.plain_trainer import PlainComplEx, plain_steps
-from benchmarks.training import data_folder
+from benchmarks.training import THEIR_BATCH, data_folder
 
 if TYPE_CHECKING:
     from autosf.graph.knowledge_graph import KnowledgeGraph
@@ -48,7 +48,7 @@ def plain_curve(graph: KnowledgeGraph, known: KnownAnswers, epochs: int) -> Curv
     optimiser = torch.optim.Adagrad(model.parameters(), lr=0.1)
     structure, spent, curve = structure_from(TWO_PARTS), 0.0, []
     for _ in range(epochs):
-        spent += sum(plain_steps(graph, model, optimiser, batch=512))
+        spent += sum(plain_steps(graph, model, optimiser, batch=THEIR_BATCH))
         weights = model.entity.weight.detach(), model.relation.weight.detach()
         curve.append((spent, validation(Model(structure, *weights, False), graph, known)))
     return curve

@@ -17,16 +17,14 @@ import click
 
 from autosf import __version__
 from autosf.app.command_table import Commands, ReaderLeft
-from autosf.errors import UserError, quoted
+from autosf.errors import OF_DISKS, UserError, quoted
 from autosf.graph.text_lines import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # What a disk, a folder or a name may be to blame for: the user's to mend, told without a traceback.
-THE_DISKS = {
-    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG,
-}  # fmt: skip
+THE_DISKS = OF_DISKS | {errno.EPERM, errno.ENAMETOOLONG}
 
 
 @click.group(

@@ -130,11 +130,15 @@ def _drawn_outside(
 
 def _is_in(ascending: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of the wanted are among ascending numbers. [n]"""
-    if not len(ascending):
-        return np.zeros(len(wanted), dtype=bool)
+    return _places(ascending, wanted)[1] if len(ascending) else np.zeros(len(wanted), dtype=bool)
+
+
+def _places(
+    ascending: NDArray[np.int64], wanted: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where each of the wanted would be among ascending numbers, of which there are some, and whether it is."""
     places = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
-    found: NDArray[np.bool_] = ascending[places] == wanted
-    return found
+    return places, ascending[places] == wanted
 
 
 def _estimates(
@@ -157,13 +161,11 @@ def _estimates(
         starts, ends = known.slices(entities=sources[first], relations=links[first])
         others = known.answers[consecutive(starts, ends - starts)].astype(np.int64)
         asker = np.repeat(np.arange(len(first)), ends - starts)
-        places = np.minimum(np.searchsorted(drawn.entities, others), len(drawn.entities) - 1)
-        there = drawn.entities[places] == others
+        places, there = _places(drawn.entities, others)
         hidden = np.zeros((len(drawn.entities), len(first)), dtype=bool)
         hidden[places[there], asker[there]] = True
         behind[hidden[:, query]] = 0
-        places = np.minimum(np.searchsorted(drawn.entities, answers), len(drawn.entities) - 1)
-        there = drawn.entities[places] == answers
+        places, there = _places(drawn.entities, answers)
         behind[places[there], np.flatnonzero(there)] = 0
         found[0, part] = 1 + drawn.weights @ behind
         is_known = _is_in(asker * len(entities) + others, query * len(entities) + answers)

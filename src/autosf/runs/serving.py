@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from autosf.algebra.structure import from_json
 from autosf.embedding.settings import stack_size
-from autosf.errors import UserError
+from autosf.errors import OF_DISKS, UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.cluster import Cluster, Site
 from autosf.runs.history import added_epochs
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 FEW_BESIDE = 3  # times as long a training takes with few beside it, as the last ones have, as with many
 STORE_SECONDS = 10.0  # between two notes of the time spent: a kill forgets no more than this
-THE_DISKS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ENOENT, errno.EACCES}
+THE_DISKS = OF_DISKS | {errno.EIO, errno.ENOENT}
 
 
 @dataclass(frozen=True, slots=True)
