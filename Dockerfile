@@ -1,4 +1,4 @@
-# autosf with the live view, as an ordinary user, without build tools.
+# autosf with the live view, as an ordinary user, with the C compiler that its training kernel is made by.
 #
 #   docker build -t autosf .
 #   docker run --rm autosf demo
@@ -21,6 +21,7 @@ COPY requirements.lock /tmp/
 RUN pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$(grep '^torch==' /tmp/requirements.lock)"
 COPY --from=wheel /wheels /tmp/wheels
 RUN pip install --no-cache-dir -c /tmp/requirements.lock "$(ls /tmp/wheels/*.whl)[${EXTRAS}]"
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 1000 autosf && mkdir /work /data && chown autosf /work /data
 USER autosf
 ENV AUTOSF_DATA=/data

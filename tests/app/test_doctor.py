@@ -26,6 +26,7 @@ def test_the_keys_programs_rely_on(quick, capfd):
         "disk",
         "device",
         "threads",
+        "kernel",
         "speed",
         "training",
     }
@@ -48,6 +49,13 @@ def test_a_missing_extra_comes_with_its_command(monkeypatch):
     assert missing == doctor.Finding(
         "extra moon", "optional", "not installed; for flying", 'pip install "autosf[moon]"'
     )
+
+
+def test_a_kernel_that_is_not_compiled_is_told_with_the_reason(monkeypatch):
+    monkeypatch.setenv("AUTOSF_KERNEL", "torch")
+    (found,) = doctor.kernel()
+    assert found.status == "optional"
+    assert "AUTOSF_KERNEL=torch" in found.found
 
 
 def test_a_data_folder_that_is_not_there_is_a_warning(monkeypatch, tmp_path):

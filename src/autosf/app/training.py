@@ -19,6 +19,7 @@ from autosf.app.graphs import graph_of
 from autosf.app.interrupting import stopping
 from autosf.app.tracking import epoch_log, tracked
 from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint
+from autosf.embedding.compiled import kernel
 from autosf.embedding.epochs import changes_in_place
 from autosf.embedding.model_folder import is_model_folder, refuse_other_files, save_model
 from autosf.embedding.presets import preset
@@ -276,7 +277,12 @@ def labelled(job: Job, trained: Trained, result: Mapping[str, Any], command: str
         "train_seconds": result["train_seconds"],
         "command": command,
         **job.facts,
-        "versions": {"autosf": __version__, "torch": torch.__version__, "python": platform.python_version()},
+        "versions": {
+            "autosf": __version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "kernel": "torch" if kernel() is None else "compiled",
+        },
     }
     return TrainedModel(trained.model, job.graph.entities, job.graph.relations, facts, job.graph)
 

@@ -21,8 +21,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
+from autosf.embedding.compiled import kernel
+
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from autosf.embedding.compiled import Kernel
 
 IN_CACHE = 2**25  # bytes of scores that stay there until they are used up
 LOG2_E = 1.4426950408889634
@@ -45,8 +49,10 @@ class Targets:
 class Workspace:
     """Memory used again by every step: scores of a block of queries, and the entities' gradient."""
 
-    scores: Tensor  # [entities, block]
+    scores: Tensor  # of a block of queries, as a flat row
     entity_gradient: Tensor  # [entities, d]
+    block_size: int
+    kernel: Kernel | None
 
     @classmethod
     def of(cls, entities: Tensor, batch_size: int, score_megabytes: int) -> Workspace:
@@ -63,17 +69,15 @@ class Workspace:
     @classmethod
     def for_block(cls, entities: Tensor, block: int) -> Workspace:
         """Room for the scores of that many queries."""
-        scores = entities.new_empty(len(entities) * block)
-        return cls(scores, torch.empty_like(entities))
+        found = kernel()
+        suited = found if found is not None and found.suits(entities, block) else None
+        room = len(entities) * block if suited is None else suited.room(len(entities), block)
+        return cls(entities.new_empty(room), torch.empty_like(entities), block, suited)
 
     def block(self, queries: int) -> Tensor:
         """Room for the scores of that many queries, without holes. [entities, queries]"""
         entities = len(self.entity_gradient)
         return self.scores[: entities * queries].view(entities, queries)
-
-    @property
-    def block_size(self) -> int:
-        return len(self.scores) // len(self.entity_gradient)
 
 
 def multiclass(
@@ -104,9 +108,31 @@ def softmax_block(
     queries: Tensor, entities: Tensor, counts: Tensor, work: Workspace, *, first: bool
 ) -> tuple[Tensor, Tensor]:
     """logsumexp [n] and the softmax's part of the queries' gradient [n, d]; adds the entities' part in place."""
-    powers = work.block(len(queries))
-    sums = torch.zeros_like(counts)
-    by_query = torch.zeros(queries.shape[::-1], dtype=queries.dtype, device=queries.device)  # [d, n]
+    compiled, powers = work.kernel, work.block(len(queries))
+    if compiled is None:
+        sums, by_query = raised(queries, entities, powers)
+    else:
+        sums, by_query = compiled.raised(queries, entities, work.scores)
+    shift = torch.zeros_like(counts)
+    least, most = torch.aminmax(sums)
+    if not (float(least) > SMALLEST and float(most) < LARGEST):  # also where one is not a number
+        compiled = None
+        torch.mm(entities, queries.T, out=powers)
+        shift = powers.amax(0)
+        sums = powers.sub_(shift).exp_().sum(0)
+        by_query = torch.mm(entities.T, powers)
+    weights = counts / sums
+    if compiled is None:
+        spread(queries, weights, powers, work.entity_gradient, add=not first)
+    else:
+        compiled.spread(queries, weights, work.scores, work.entity_gradient, add=not first)
+    return sums.log() + shift, by_query.T * weights[:, None]
+
+
+def raised(queries: Tensor, entities: Tensor, powers: Tensor) -> tuple[Tensor, Tensor]:
+    """Row sums [n] of P = exp(queries entities^T), which is left in `powers` [N, n], and E^T P [d, n]."""
+    sums = queries.new_zeros(len(queries))
+    by_query = torch.zeros(queries.shape[::-1], dtype=queries.dtype, device=queries.device)
     scaled = (queries * LOG2_E).T
     for start in range(0, len(entities), CHUNK):
         some, part = entities[start : start + CHUNK], powers[start : start + CHUNK]
@@ -114,20 +140,16 @@ def softmax_block(
         part.exp2_()
         sums += part.sum(0)
         by_query.addmm_(some.T, part)
-    shift = torch.zeros_like(counts)
-    least, most = torch.aminmax(sums)
-    if not (float(least) > SMALLEST and float(most) < LARGEST):  # also where one is not a number
-        torch.mm(entities, queries.T, out=powers)
-        shift = powers.amax(0)
-        sums = powers.sub_(shift).exp_().sum(0)
-        torch.mm(entities.T, powers, out=by_query)
-    weights = (counts / sums)[:, None]
-    weighted = (queries * weights).contiguous()  # 10 % faster in the product than a transposed one
-    if first:
-        torch.mm(powers, weighted, out=work.entity_gradient)
+    return sums, by_query
+
+
+def spread(queries: Tensor, weights: Tensor, powers: Tensor, out: Tensor, *, add: bool) -> None:
+    """out [N, d] = P (weights * queries), added to what is there if so asked."""
+    weighted = (queries * weights[:, None]).contiguous()  # 10 % faster in the product than a transposed one
+    if add:
+        out.addmm_(powers, weighted)
     else:
-        work.entity_gradient.addmm_(powers, weighted)
-    return sums.log() + shift, by_query.T * weights
+        torch.mm(powers, weighted, out=out)
 
 
 def multiclass_plainly(queries: Tensor, entities: Tensor, targets: Targets) -> Tensor:
