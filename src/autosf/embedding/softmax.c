@@ -1,8 +1,8 @@
 /* The multi-class loss's two passes over its scores, for one block of queries against all entities, on x86-64.
  *
- * `forward` makes the scores of a tile of entities, raises them and uses them for the queries' gradient while they are in
- * the first cache; `backward` uses the kept powers for the entities' gradient, once their sums are known. Both are one
- * product of small matrices held in registers, ROWS x PANEL, in three arrangements. `compiled.py` calls them;
+ * `forward` makes the scores of a tile of entities, raises them and uses them for the queries' gradient while they are
+ * in the first cache; `backward` uses the kept powers for the entities' gradient, once their sums are known. Both are
+ * one product of small matrices held in registers, ROWS x PANEL, in three arrangements. `compiled.py` calls them;
  * docs/notes/014 tells why, and what it gains.
  *
  * Matrices lie row by row; queries [n][d] may lie in any order, with the strides `row` and `column`. Inside, n is
@@ -139,16 +139,16 @@ ALONE void gather(const float *packed, long count, long d, const float *p, float
 
 /* A tile of entities by ROWS columns, so that `gather` reads without holes. */
 static void pack(const float *e, long count, long d, float *out) {
-    for (long k = 0; k < d; k += ROWS) {
-        long columns = least(ROWS, d - k);
-        for (long i = 0; i < count; i++)
-            for (long j = 0; j < columns; j++) *out++ = e[i * d + k + j];
-    }
+    for (long i = 0; i < count; i++)
+        for (long k = 0; k < d; k += ROWS) {
+            long columns = least(ROWS, d - k);
+            for (long j = 0; j < columns; j++) out[k * count + i * columns + j] = e[i * d + k + j];
+        }
 }
 
 /* Rows of the entities' gradient: out [rows][vectors * WIDTH], rows d apart, = p w over all panels. */
-INLINE void some_spread(int rows, int vectors, const float *p, long total, const float *w, long panels, float *out, long d,
-                        int add) {
+INLINE void some_spread(int rows, int vectors, const float *p, long total, const float *w, long panels, float *out,
+                        long d, int add) {
     vec sum[ROWS][VECTORS];
     begin(rows, vectors, out, d, add, sum);
     for (long panel = 0; panel < panels; panel++)
@@ -157,19 +157,30 @@ INLINE void some_spread(int rows, int vectors, const float *p, long total, const
     end(rows, vectors, out, d, sum);
 }
 
-/* A panel of queries, to be raised as powers of two. */
+/* A panel of queries, query by query where that is how they lie, to be raised as powers of two. */
 static void pack_queries(const float *queries, long row, long column, long n, long d, float *out) {
-    for (long k = 0; k < d; k++)
-        for (long j = 0; j < PANEL; j++)
-            out[k * PANEL + j] = j < n ? queries[j * row + k * column] * 1.44269504088896341f : 0.f;
+    const float log2_e = 1.44269504088896341f;
+    n = least(n, PANEL);
+    if (n < PANEL) memset(out, 0, d * PANEL * sizeof(float));
+    if (column < row)
+        for (long j = 0; j < n; j++)
+            for (long k = 0; k < d; k++) out[k * PANEL + j] = queries[j * row + k * column] * log2_e;
+    else
+        for (long k = 0; k < d; k++)
+            for (long j = 0; j < n; j++) out[k * PANEL + j] = queries[j * row + k * column] * log2_e;
 }
 
-/* PANEL rows of some columns of the queries, each row times its weight. */
+/* PANEL rows of some columns of the queries, likewise, each row times its weight. */
 static void pack_weighted(const float *queries, long row, long column, const float *weights, long n, long columns,
                           float *out) {
-    for (long j = 0; j < PANEL; j++)
+    n = least(n, PANEL);
+    if (n < PANEL) memset(out, 0, columns * PANEL * sizeof(float));
+    if (column < row)
+        for (long j = 0; j < n; j++)
+            for (long k = 0; k < columns; k++) out[j * columns + k] = queries[j * row + k * column] * weights[j];
+    else
         for (long k = 0; k < columns; k++)
-            out[j * columns + k] = j < n ? queries[j * row + k * column] * weights[j] : 0.f;
+            for (long j = 0; j < n; j++) out[j * columns + k] = queries[j * row + k * column] * weights[j];
 }
 
 /* What the threads have of a panel, added up: [rows][n] of it, rows `width` apart. */
@@ -214,8 +225,8 @@ long scratch_size(long threads, long d, long n) {
 
 /* Of P = exp(queries entities^T): row sums [n] and E^T P as by_query [d][n]; P is kept in `powers`, past the caches
  * if it has to `stream`. */
-void forward(long threads, const float *entities, long total, long d, const float *queries, long row, long column, long n,
-             float *powers, int stream, float *sums, float *by_query, float *scratch) {
+void forward(long threads, const float *entities, long total, long d, const float *queries, long row, long column,
+             long n, float *powers, int stream, float *sums, float *by_query, float *scratch) {
     long panels = panels_of(n), width = panels * PANEL;
     float *asked = scratch, *all_sums = asked + width * d, *all_parts = all_sums + threads * width;
     float *packed = all_parts + threads * width * d;
@@ -226,8 +237,8 @@ void forward(long threads, const float *entities, long total, long d, const floa
             pack_queries(queries + p * PANEL * row, row, column, n - p * PANEL, d, asked + p * PANEL * d);
 #pragma omp for schedule(static, 1)
         for (long i = 0; i < threads; i++)
-            forward_range(entities, bound(total, i, threads), bound(total, i + 1, threads), total, d, asked, panels, powers,
-                          stream, all_sums + i * width, all_parts + i * width * d, packed + i * TILE * d);
+            forward_range(entities, bound(total, i, threads), bound(total, i + 1, threads), total, d, asked, panels,
+                          powers, stream, all_sums + i * width, all_parts + i * width * d, packed + i * TILE * d);
 #pragma omp for
         for (long p = 0; p < panels; p++) {
             long columns = least(PANEL, n - p * PANEL);
@@ -265,9 +276,9 @@ static void backward_range(const float *powers, long first, long last, long tota
     }
 }
 
-/* by_entity [total][d] = P (weights * queries), with the powers that `forward` kept; added to what is there if `add`. */
-void backward(long threads, const float *powers, long total, long d, const float *queries, long row, long column, long n,
-              const float *weights, float *by_entity, int add, float *scratch) {
+/* by_entity [total][d] = P (weights * queries), with the powers that `forward` kept; added to what is there if so. */
+void backward(long threads, const float *powers, long total, long d, const float *queries, long row, long column,
+              long n, const float *weights, float *by_entity, int add, float *scratch) {
     long panels = panels_of(n);
 #pragma omp parallel num_threads(threads)
     {
