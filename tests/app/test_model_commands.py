@@ -149,6 +149,16 @@ def test_predict_has_the_keys_programs_rely_on(folder):
     assert len(relations) == 4
 
 
+def test_predict_judges_a_triple(folder):
+    question = ("--head", "e1", "--relation", "r1", "--tail", "e2")
+    (row,) = result(predict, folder, *question)["predictions"]
+    assert row == load(folder).judge([("e1", "r1", "e2")]).to_dicts()[0]
+    shown = text(predict, folder, *question)
+    assert "e1  r1  e2" in shown
+    assert f"{row['probability']:.2f} among as many true as false" in shown
+    assert "tail's place" in shown
+
+
 def test_predict_finds_neighbours_and_new_facts(folder):
     asked = load(folder)
     near = result(predict, folder, "--near", "e3", "--top", 2)["predictions"]
@@ -167,7 +177,8 @@ def test_predict_finds_neighbours_and_new_facts(folder):
     [
         ([], "expected two of --head, --relation and --tail"),
         (["--head", "e1"], "expected two of"),
-        (["--head", "e1", "--relation", "r1", "--tail", "e2"], "expected two of"),
+        (["--head", "e1", "--relation", "r1", "--tail", "e2", "--new-facts"], "expected two of"),
+        (["--head", "e1", "--relation", "r1", "--tail", "e2x"], 'unknown entity "e2x"'),
         (["--head", "e1", "--new-facts"], "expected two of"),
         (["--near", "e1", "--head", "e1"], "expected two of"),
         (["--head", "e1", "--relation", "r1", "--each", "2"], "go with --new-facts"),

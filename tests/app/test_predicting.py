@@ -190,6 +190,30 @@ def test_probabilities_can_be_fitted_to_negatives_of_ones_own(asked, tmp_path):
     assert own["probability"][-1] > made["probability"][-1]
 
 
+def test_a_judgement_has_the_places_among_what_is_not_known(asked):
+    """Of known triples and of others alike: place 1 + better candidates, known answers but itself left out."""
+    triples = [("e1", "r1", f"e{i}") for i in range(20)]
+    found = asked.judge(triples)
+    facts = all_triples(asked)
+    scores = asked.predict_tails("e1", "r1", top=100)
+    of_tail = dict(zip(scores["entity"], scores["score"], strict=True))
+    for row in found.to_dicts():
+        rivals = [e for e in of_tail if e != row["tail"] and ("e1", "r1", e) not in facts]
+        better = sum(of_tail[e] > of_tail[row["tail"]] for e in rivals)
+        assert row["tail_rank"] == 1 + better
+        assert row["tail_candidates"] == 1 + len(rivals)
+        assert row["known"] == (("e1", "r1", row["tail"]) in facts)
+    both = asked.score(triples).join(asked.predict_proba(triples), on=["head", "relation", "tail", "known"])
+    assert found.select(both.columns).equals(both)
+
+
+def test_a_judgement_without_a_graph_is_the_score(asked):
+    alone = AskableModel(replace(asked.trained, graph=None))
+    (row,) = alone.judge([("e1", "r1", "e2")]).to_dicts()
+    assert row["score"] == asked.score([("e1", "r1", "e2")])["score"][0]
+    assert {row[name] for name in ("probability", "known", "tail_rank", "head_candidates")} == {None}
+
+
 def test_neighbours_are_the_most_similar_others(asked):
     found = asked.neighbours("e3", 4)
     place = asked.trained.entities.id("e3")

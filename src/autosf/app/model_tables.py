@@ -99,3 +99,21 @@ def predictions_for_people(rows: Sequence[Mapping[str, Any]], question: str) -> 
         mark = Text("known", "dim") if row.get("known") else Text("")
         table.add_row(*(label(row[word]) for word in words), f"{row[number]:.4f}", mark)
     return [table]
+
+
+def judgement_for_people(row: Mapping[str, Any], triple: str) -> list[RenderableType]:
+    """What the model says of one triple, a line each."""
+    lines = [("score", f"{row['score']:.4f}")]
+    if row["probability"] is not None:
+        lines.append(("probability", f"{row['probability']:.2f} among as many true as false triples"))
+    for side in ("tail", "head"):
+        if (place := row[f"{side}_rank"]) is not None:
+            of_all = f"{row[f'{side}_candidates']:,} that are not known answers"
+            lines.append((f"{side}'s place", f"{place:,.10g} of {of_all}"))
+    if row["known"] is not None:
+        lines.append(("in the graph", "yes" if row["known"] else "no"))
+    table = _table(f"\n{triple}", ["", " "], [])
+    table.show_header = False
+    for name, said in lines:
+        table.add_row(Text(name, "dim"), said)
+    return [table]

@@ -15,6 +15,7 @@ from autosf.embedding.model_folder import load_model, save_model
 from autosf.embedding.new_facts import new_facts
 from autosf.embedding.trained_model import with_graph
 from autosf.errors import UserError, did_you_mean, quoted
+from autosf.evaluation.ranking import rank
 from autosf.graph.frames import table_of
 from autosf.graph.known_answers import KnownAnswers, known_answers, tail_queries
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 KNOWN = ("mark", "hide")
 ROLES = ("head", "relation", "tail")
+PLACES = ("tail_rank", "tail_candidates", "head_rank", "head_candidates")
 TRIPLES_AT_ONCE = 1 << 16
 
 
@@ -167,6 +169,25 @@ class AskableModel:
         labels, ids = self._triples(triples)
         probability = self.calibration(seed, negatives).probability(self.scores_of(ids), ids[:, 1])
         return labels.with_columns(probability=pl.Series(probability), known=self.are_known(ids))
+
+    def judge(self, triples: object) -> pl.DataFrame:
+        """The triples with all that the model says of each: score, probability, known, and the places of its tail
+        and its head among all that are not known answers, with how many those are.
+
+        Without a graph, or where its valid split is empty, what needs them is null.
+        """
+        labels, ids = self._triples(triples)
+        graph, unknown = self.graph, pl.Series([None] * len(ids), dtype=pl.Float64)
+        ranks = None if graph is None else rank(self.model, ids, self.known_answers())
+        probability = unknown
+        if graph is not None and len(graph.valid):
+            probability = pl.Series(self.calibration().probability(self.scores_of(ids), ids[:, 1]))
+        return labels.with_columns(
+            score=self.scores_of(ids),
+            probability=probability,
+            known=self.are_known(ids),
+            **{name: unknown if ranks is None else pl.Series(getattr(ranks, name)) for name in PLACES},
+        )
 
     def neighbours(self, entity: str, top: int = 10) -> pl.DataFrame:
         """The entities with the most similar embeddings, by cosine: columns entity, similarity."""

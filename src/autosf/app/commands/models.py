@@ -192,7 +192,7 @@ def classification_record(asked: AskableModel, found: Classification) -> dict[st
 @click.argument("model", shell_complete=completing.models)
 @click.option("--head", help="With --relation: which tails? With --tail: which relations?")
 @click.option("--relation", help="With --head or --tail; or of new facts only.")
-@click.option("--tail", help="With --relation: which heads?")
+@click.option("--tail", help="With --relation: which heads? With --head, too: is it true?")
 @click.option("--near", help="Which entities are embedded most alike?")
 @click.option(
     "--new-facts", "wants_facts", is_flag=True, help="The best triples that the graph does not have."
@@ -207,8 +207,9 @@ def classification_record(asked: AskableModel, found: Classification) -> dict[st
 def predict(model: str, source: str | None, top: int, as_json: bool, **question: Any) -> None:
     """Ask MODEL for tails, heads, relations or new facts.
 
-    Or, with --near, for similar entities. Equal scores stand in label order. Scores of one question are
-    comparable, those of two only roughly.
+    With all three of --head, --relation and --tail the triple is judged: its probability among as many
+    true as false ones, and the places of its tail and head. With --near: similar entities. Equal scores
+    stand in label order. Scores of one question are comparable, those of two only roughly.
     """
     ask, told = asking(top, **question)
     asked = opened(model, source)
@@ -221,9 +222,10 @@ def predict(model: str, source: str | None, top: int, as_json: bool, **question:
         say(f'"{_shown(label)}" is in no train triple: what the model says of it means nothing')
 
     def for_people() -> Any:
-        from autosf.app.model_tables import predictions_for_people
+        from autosf.app.model_tables import judgement_for_people, predictions_for_people
 
-        return predictions_for_people(rows, told)
+        judged = "probability" in rows[0] if rows else False
+        return judgement_for_people(rows[0], told) if judged else predictions_for_people(rows, told)
 
     answer({"predictions": rows}, as_json, for_people)
 
@@ -252,12 +254,15 @@ def asking(
         ), "New facts"
     if near is not None and not given and not wants_facts:
         return (lambda asked: asked.neighbours(near, top)), f"Near {_shown(near)}"
+    told = "  ".join("?" if label is None else _shown(label) for label in named.values())
+    if near is None and len(given) == 3 and not wants_facts:
+        return (lambda asked: asked.judge([tuple(named.values())])), told
     if near is None and len(given) == 2 and not wants_facts:
-        told = "  ".join("?" if label is None else _shown(label) for label in named.values())
         known = "hide" if hide_known else "mark"
         return (lambda asked: asked.predict_many(given, top, known).drop(*given)), told
     raise click.UsageError(
-        "expected two of --head, --relation and --tail, or --near, or --new-facts (with --relation or without)"
+        "expected two of --head, --relation and --tail, or all three, or --near,"
+        " or --new-facts (with --relation or without)"
     )
 
 
