@@ -18,7 +18,16 @@ from autosf.app.web.watching import Watch, leaderboard_of
 from autosf.embedding.presets import LARGE
 from autosf.embedding.settings import TrainingSettings
 from autosf.graph.synthetic_large import LargeGraph, write_large_graph
-from autosf.runs.playoff import contestant_folder, figures_as_text, kept_figures, playoff_file
+from autosf.runs.playoff import (
+    Played,
+    Rules,
+    contestant_folder,
+    figures_as_text,
+    in_doubt,
+    kept_figures,
+    playoff_file,
+    to_play,
+)
 from autosf.runs.run import Run, open_run
 
 SMALL = ["--strategy", "paper", "--trials", "2", "--epochs", "2", "--dimension", "8", "--workers", "1"]
@@ -279,3 +288,75 @@ def test_a_play_off_is_between_the_first_and_has_a_human_designed_one():
     assert meeting[5] == list(names)
     assert contestants(ranking[:1], 3) == []
     assert len(contestants(ranking[:3], 9)) == 3
+
+
+def test_an_older_play_off_has_one_figure_each(tmp_path):
+    rows = [
+        {"structure": [[1, 0], [0, 2]], "valid_mrr": 0.5, "seconds": 1},
+        {"structure": [[0, 1], [2, 0]], "valid_mrr": None, "seconds": 0},
+    ]
+    playoff_file(Run(tmp_path, "", None)).write_text(json.dumps(rows))
+    assert [one.values for one in kept_figures(Run(tmp_path, "", None)).values()] == [(0.5,), ()]
+
+
+A, B, C = (named(name).structure for name in ("complex", "simple", "distmult"))
+
+
+def figures(**values):
+    structures = {"a": A, "b": B, "c": C}
+    return {structures[name]: Played(structures[name], of_one) for name, of_one in values.items()}
+
+
+def test_first_everybody_is_trained_once():
+    rules = Rules(seeds=3, noise=0.01)
+    assert to_play({}, [A, B, C], rules) == [A, B, C]
+    assert to_play(figures(b=(0.4,)), [A, B, C], rules) == [A, C]
+
+
+def test_then_those_who_may_be_the_best_get_further_seeds():
+    rules = Rules(seeds=3, noise=0.01)
+    assert to_play(figures(a=(0.40,), b=(0.39,), c=(0.30,)), [A, B, C], rules) == [A, B]
+    assert to_play(figures(a=(0.40, 0.39), b=(0.39,), c=(0.30,)), [A, B, C], rules) == [B], "it had its turn"
+    assert to_play(figures(a=(0.40, 0.40), b=(0.39, 0.37), c=(0.30,)), [A, B, C], rules) == [], "decided"
+    assert to_play(figures(a=(0.40, 0.38), b=(0.39, 0.39), c=(0.30,)), [A, B, C], rules) == [A, B]
+    three = figures(a=(0.40, 0.38, 0.39), b=(0.39, 0.39, 0.39), c=(0.30,))
+    assert to_play(three, [A, B, C], rules) == [], "no more than it may have"
+    assert to_play(figures(a=(0.4,), b=(0.4,), c=(0.4,)), [A, B, C], Rules()) == []
+
+
+def test_who_has_no_time_or_diverges_has_no_turn():
+    rules = Rules(seeds=3, noise=0.01)
+    cut = figures(a=(0.40,), b=(0.39,))
+    cut[A] = replace(cut[A], is_cut=True)
+    assert to_play(cut, [A, B], rules) == [B]
+    assert to_play(figures(a=(0.40,), b=(0.0,)), [A, B], rules) == []
+    assert in_doubt([Played(A), Played(B)], 0.01) == []
+    assert Played(A, (0.4, 0.0)).valid_mrr == 0.0, "a seed that diverges is no small matter"
+
+
+@pytest.mark.slow
+def test_a_play_off_in_doubt_takes_further_seeds_and_goes_on_after_a_cut(graph, tmp_path, capfd, monkeypatch):
+    few = ["--trials", 5, "--epochs", 2, "--dimension", 8, "--workers", 1, "--no-tune", "--fresh-seeds", 2]
+    wish = ["search", graph, "--sample", 150, *few, "--playoff", 3, "--playoff-seeds", 2]
+    code, result, said = answered(capfd, *wish, "--out", tmp_path / "whole")
+    assert code == 0
+    assert any(row["seeds"] == 2 for row in result["playoff"]), "two epochs tell nobody apart"
+    assert "seed 2)" in said
+    first = result["playoff"][0]
+    assert result["best"]["structure"] == first["structure"]
+    assert [list(row) for row in autosf.load(tmp_path / "whole").structure.rows] == first["structure"]
+    assert not (tmp_path / "whole" / "playoff").exists()
+    written, kept = final_model.write_whole, []
+
+    def cut_late(path, text):
+        kept.append(path)
+        if len(kept) == 4:
+            raise Killed
+        written(path, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(final_model, "write_whole", cut_late)
+        with pytest.raises(Killed):
+            run([*map(str, wish), "--out", str(tmp_path / "cut")])
+    capfd.readouterr()
+    assert answered(capfd, "resume", tmp_path / "cut")[1]["playoff"] == result["playoff"]

@@ -24,6 +24,7 @@ from autosf.runs.playoff import (
     kept_figures,
     playoff_file,
     playoff_folder,
+    to_play,
 )
 from autosf.search.verdict import is_human_designed
 
@@ -86,24 +87,32 @@ def play_off(
     say: Callable[[str], None],
     budget: float | None,
 ) -> None:
-    """Give every contestant its figure on all of the graph: by training it, unless the time is used up."""
+    """Give every contestant its figure on all of the graph, and further ones to those who may be the best.
+
+    By training them, unless the time is used up.
+    """
     kept = kept_figures(run).values()
     figures = {one.structure: one for one in kept if one.valid_mrr is not None}  # others may have time now
     whole = budget if budget is not None else run.plan.search["budget"]
-    for number, one in enumerate(outcome.contestants, 1):
-        if one.structure in figures:
-            continue
-        before = [figures[other.structure].seconds for other in outcome.contestants[: number - 1]]
-        if whole is not None and before and outcome.seconds + sum(before) + max(before) > whole:
-            figures[one.structure] = Played(one.structure, None)
-            say(f"play-off: no time is left for {called(one.structure)}")
+    meeting = {one.structure: (number, one) for number, one in enumerate(outcome.contestants, 1)}
+    while turns := to_play(figures, list(meeting), outcome.rules):
+        number, one = meeting[turns[0]]
+        before = figures.get(one.structure, Played(one.structure))
+        spent = [figures[other] for other in meeting if other in figures]
+        if whole is not None and spent and outcome.seconds + expected_seconds(spent) > whole:
+            figures[one.structure] = replace(before, is_cut=True)
+            seed = "another seed of " if before.values else ""
+            say(f"play-off: no time is left for {seed}{called(one.structure)}")
         else:
-            place = f"{number} of {len(outcome.contestants)}"
-            say(f"play-off on the whole graph: {called(one.structure)} ({place})")
-            folder, facts = contestant_folder(run, one.structure), facts_of_winner(run, one)
-            job = model_job(run, graph, one.structure, folder, device, facts)
-            figures[one.structure] = played(run, job, contestant(number), say)
+            place = f"{number} of {len(meeting)}"
+            seed = f", seed {len(before.values) + 1}" if before.values else ""
+            say(f"play-off on the whole graph: {called(one.structure)} ({place}{seed})")
+            facts = facts_of_winner(run, one)
+            job = contestant_job(run, graph, one.structure, len(before.values), device, facts)
+            figures[one.structure] = played(run, before, job, contestant(number), say)
         write_whole(playoff_file(run), figures_as_text(figures.values()))
+        if before.values:
+            discard(contestant_folder(run, one.structure, len(before.values)))
     if not any(figures[one.structure].valid_mrr for one in outcome.contestants):
         raise UserError(
             f"{shown(run.folder)}: all trainings on the whole graph diverged; search once more with a lower"
@@ -111,18 +120,35 @@ def play_off(
         )
 
 
-def played(run: Run, job: Job, report: Callable[[State], None], say: Callable[[str], None]) -> Played:
-    """A contestant's figure. One that diverges has lost, and the others go on."""
+def expected_seconds(spent: Sequence[Played]) -> float:
+    """What has been played, and one training more, as long as the longest so far."""
+    longest = max(one.seconds / max(1, len(one.values)) for one in spent)
+    return sum(one.seconds for one in spent) + longest
+
+
+def contestant_job(
+    run: Run, graph: KnowledgeGraph, structure: Structure, seed: int, device: str, facts: Mapping[str, Any]
+) -> Job:
+    """A contestant's training with its first seed, 0, or a further one."""
+    job = model_job(run, graph, structure, contestant_folder(run, structure, seed), device, facts)
+    return replace(job, seed=job.seed + seed)
+
+
+def played(
+    run: Run, before: Played, job: Job, report: Callable[[State], None], say: Callable[[str], None]
+) -> Played:
+    """A contestant with one more figure. One that diverges has lost, and the others go on."""
     started = time.monotonic()
     try:
         train_in_run(run, job, report)
     except Diverged as error:
         say(f"  {error}")
-        return Played(job.structure, 0.0, time.monotonic() - started)
-    facts = load_model(job.out).facts
-    mrr = float(facts["metrics"]["valid"]["mrr"])
-    say(f"  validation MRR {mrr:.4f}")
-    return Played(job.structure, mrr, float(facts["train_seconds"]))
+        mrr, seconds = 0.0, time.monotonic() - started
+    else:
+        facts = load_model(job.out).facts
+        mrr, seconds = float(facts["metrics"]["valid"]["mrr"]), float(facts["train_seconds"])
+        say(f"  validation MRR {mrr:.4f}")
+    return replace(before, values=(*before.values, mrr), seconds=before.seconds + seconds)
 
 
 def keep_champion(run: Run, playoff: Sequence[Played]) -> None:

@@ -20,6 +20,7 @@ from autosf.app.search_sample import searched_entities
 from autosf.app.searching import (
     PATIENCE,
     PLAYOFF,
+    PLAYOFF_SEEDS,
     TUNING_SHARE,
     Request,
     begun,
@@ -136,6 +137,7 @@ def search(
     sample: int | None = None,
     sample_by: str = "walk",
     playoff: int = PLAYOFF,
+    playoff_seeds: int = PLAYOFF_SEEDS,
     cluster: str | None = None,
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
@@ -155,8 +157,8 @@ def search(
     unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
     validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
     connected part of it (met by walks, or its "core"); then as many as `playoff` says, the best human-designed
-    one among them, are trained on all, and the best there is the winner. `track` names who else is told of
-    every trial: "tensorboard:FOLDER", "mlflow:ADDRESS".
+    one among them, are trained on all, those who may be the best with up to `playoff_seeds` seeds, and the best
+    there is the winner. `track` names who else is told of every trial: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
@@ -181,6 +183,7 @@ def search(
         sample=sample,
         sample_by=sample_by,
         playoff=playoff,
+        playoff_seeds=playoff_seeds,
         budget=seconds,
         hide_test=hide_test,
         final_dimension=final_dimension,

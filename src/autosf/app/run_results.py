@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,14 @@ from autosf.errors import UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.leaderboard import leaderboard
 from autosf.runs.ledger import is_held, opened_ledger
-from autosf.runs.playoff import kept_playoff
+from autosf.runs.playoff import Rules, kept_playoff
 from autosf.runs.run import facts_of, open_run
 from autosf.search.settings import SearchSettings
 from autosf.search.verdict import is_human_designed, verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autosf.algebra.structure import Structure
     from autosf.runs.leaderboard import Standing
     from autosf.runs.playoff import Played
@@ -38,6 +40,7 @@ BESIDE_THE_STRATEGY = (
     "tuning",
     "sample",
     "playoff",
+    "playoff_seeds",
 )  # what a plan's search holds besides its settings
 
 
@@ -73,6 +76,7 @@ class Outcome:
     seconds: float  # of all sessions, with the tuning before them
     contestants: tuple[Best, ...] = ()  # who meets on all of the graph, where the search had but a sample
     playoff: tuple[Played, ...] = ()  # how they came out there, best first
+    rules: Rules = field(default_factory=Rules)
 
     @property
     def is_played_off(self) -> bool:
@@ -92,7 +96,8 @@ def outcome_of(run: Run) -> Outcome:
     standings = tuple(leaderboard(records))
     ranking = ranked(standings, decided)
     meeting = contestants(ranking, playoff_size(run)) if has_ended else ()
-    played = kept_playoff(run, [one.structure for one in meeting])
+    rules = Rules(int(run.plan.search.get("playoff_seeds", 1)), seeds_spread(meeting))
+    played = kept_playoff(run, [one.structure for one in meeting], rules)
     leads = played[0].structure if played and played[0].valid_mrr else None
     return Outcome(
         records=tuple(records),
@@ -103,6 +108,7 @@ def outcome_of(run: Run) -> Outcome:
         seconds=seconds + tuning_seconds(run),
         contestants=tuple(meeting),
         playoff=played,
+        rules=rules,
     )
 
 
@@ -123,6 +129,13 @@ def contestants(ranking: list[Best], count: int) -> list[Best]:
     if human and human not in first:
         first[-1:] = [human]
     return first if count > 1 and len(first) > 1 else []
+
+
+def seeds_spread(finalists: Sequence[Best]) -> float:
+    """What a seed does to an MRR, pooled over finalists that have several; 0 where none has."""
+    several = [(one.spread, one.seeds - 1) for one in finalists if one.spread is not None]
+    freedom = sum(seeds for _, seeds in several)
+    return float((sum(spread**2 * seeds for spread, seeds in several) / freedom) ** 0.5) if freedom else 0.0
 
 
 def final_dimension(run: Run) -> int:
@@ -172,7 +185,13 @@ def result_of(run: Run, outcome: Outcome | None = None) -> dict[str, Any]:
 def playoff_as_json(outcome: Outcome) -> list[dict[str, Any]] | None:
     """How the play-off came out, best first; None where there was none, or not yet."""
     rows = [
-        {"structure": one.structure.rows, "names": zoo_names(one.structure), "valid_mrr": one.valid_mrr}
+        {
+            "structure": one.structure.rows,
+            "names": zoo_names(one.structure),
+            "valid_mrr": one.valid_mrr,
+            "spread": one.spread,
+            "seeds": len(one.values),
+        }
         for one in outcome.playoff
     ]
     return rows or None

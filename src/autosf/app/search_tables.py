@@ -72,7 +72,7 @@ def chances(best: Mapping[str, Any]) -> list[str]:
 
 
 def on_the_whole(playoff: Sequence[Mapping[str, Any]]) -> list[str]:
-    """How the play-off came out, a training each."""
+    """How the play-off came out."""
     if not playoff:
         return []
     first, *others = playoff
@@ -84,7 +84,9 @@ def played(row: Mapping[str, Any]) -> str:
     """A contestant's figure, or why it has none."""
     if row["valid_mrr"] is None:
         return "no time for"
-    return f"{row['valid_mrr']:.4f}" if row["valid_mrr"] else "diverged:"
+    if not row["valid_mrr"]:
+        return "diverged:"
+    return measured(row) if row["seeds"] > 1 else f"{row['valid_mrr']:.4f}"
 
 
 def standard_error(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:

@@ -58,7 +58,8 @@ PATIENCE = 0  # unless the user says otherwise: what curves are compared by is t
 LARGE = 100_000  # entities: from here on the embeddings of several workers at once may not fit
 SEND_SECONDS = 60.0  # between two checkpoints that a trial on a cluster sends: all arrive at one driver
 REQUEST = "search.json"
-PLAYOFF = 4  # trainings on all of the graph, the winner's among them
+PLAYOFF = 4  # structures trained on all of the graph, the winner among them
+PLAYOFF_SEEDS = 3
 
 PAPER = SearchSettings()
 POOL = 128  # candidates that `free` draws from in a round; their canonical forms are most of its own time
@@ -87,6 +88,7 @@ class Request:
     sample: int | None = None  # entities to search on; the winner is trained on all
     sample_by: str = "walk"
     playoff: int = PLAYOFF  # structures that meet on all of the graph after a search on a sample
+    playoff_seeds: int = PLAYOFF_SEEDS  # of each of them at most, as long as it may be the best
     tuning_share: float = 0.0  # of the budget; 0 where settings are given
     command: str = ""
 
@@ -147,6 +149,8 @@ def refuse_unsearchable(graph: KnowledgeGraph, request: Request) -> None:
         )
     if request.playoff < 1:
         raise UserError(f"--playoff: expected a number from 1, found {request.playoff}")
+    if request.playoff_seeds < 1:
+        raise UserError(f"--playoff-seeds: expected a number from 1, found {request.playoff_seeds}")
     if request.threads < 1:
         raise UserError(f"--threads: expected a number from 1, found {request.threads}")
     for dimension in (request.settings.dimension, request.final_dimension or PARTS):
@@ -175,7 +179,11 @@ def begun(
         settings, tuned = tuned_settings(graph, request, folder, tuning, say)
     settings = often_validated(settings)
     beside = {"budget": request.budget, "final_dimension": request.final_dimension, "tuning": tuned}
-    beside |= {"sample": sample, "playoff": request.playoff} if sample else {"sample": None}
+    beside |= (
+        {"sample": sample, "playoff": request.playoff, "playoff_seeds": request.playoff_seeds}
+        if sample
+        else {"sample": None}
+    )
     plan = Plan(
         settings=settings,
         search=asdict(request.searched(settings)) | beside,

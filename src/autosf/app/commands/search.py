@@ -110,6 +110,10 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     "--playoff", type=click.IntRange(1), default=4, show_default=True,
     help="With --sample: how many are trained on all, to see which is the best there.",
 )  # fmt: skip
+@click.option(
+    "--playoff-seeds", type=click.IntRange(1), default=3, show_default=True,
+    help="Trainings of each of them, as long as it may be the best.",
+)  # fmt: skip
 @click.option("--no-tune", is_flag=True, help="Use the defaults for a graph without a preset.")
 @click.option("--tune-share", type=float, help="Of the budget, for tuning such a graph. [default: 0.2]")
 @click.option(

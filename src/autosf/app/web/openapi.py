@@ -96,7 +96,15 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Standing": record({**FINALIST, "epochs": COUNT, "blocks": COUNT}),
-    "Played": record({"structure": ROWS, "names": listed(TEXT), "valid_mrr": nullable("number")}),
+    "Played": record(
+        {
+            "structure": ROWS,
+            "names": listed(TEXT),
+            "valid_mrr": nullable("number"),
+            "spread": nullable("number"),
+            "seeds": COUNT,
+        }
+    ),
     "Running": record(
         {
             "worker": nullable("integer"),
