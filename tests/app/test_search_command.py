@@ -384,12 +384,30 @@ def test_workers_import_nothing_from_the_current_folder(graph, tmp_path, monkeyp
     assert len(outcome_of(run).records) == 3
 
 
-def test_the_leaderboard_keeps_its_figures_on_a_narrow_terminal():
-    row = {"structure": [[1, 2, 3, 4]] * 4, "names": [], "valid_mrr": 0.1234, "spread": 0.0567, "seeds": 3}
-    rows = {"leaderboard": [{**row, "epochs": 120, "blocks": 16}], "sample": None, "run": "r"}
-    out = Console(width=60, file=io.StringIO())
-    for piece in leaderboard_for_people(
-        {**rows, "failed": 0, "ending": "", "trials": 3, "seconds": 1.0, "state": "ended"}
-    ):
+ROW = {"structure": [[1, 2, 3, 4]] * 4, "names": [], "valid_mrr": 0.1234, "spread": 0.0567, "seeds": 3}
+
+
+def shown_leaderboard(width, **changes):
+    rows = {
+        "leaderboard": [{**ROW, "epochs": 120, "blocks": 16}],
+        "sample": None,
+        "run": "r",
+        "playoff": None,
+    }
+    told = {"failed": 0, "ending": "", "trials": 3, "seconds": 1.0, "state": "ended", "best": None}
+    out = Console(width=width, file=io.StringIO())
+    for piece in leaderboard_for_people(rows | told | changes):
         out.print(piece)
-    assert "0.1234  0.0567" in out.file.getvalue()
+    return out.file.getvalue()
+
+
+def test_the_leaderboard_keeps_its_figures_on_a_narrow_terminal():
+    assert "0.1234  0.0567" in shown_leaderboard(60)
+
+
+def test_the_leaderboard_marks_the_winner_and_says_why_it_is_not_the_first():
+    assert "(the winner)" in shown_leaderboard(120, best=ROW)
+    assert "(the winner)" not in shown_leaderboard(120, best=ROW, state="running")
+    other = {"structure": [[1, 0], [0, 2]], "names": ["distmult"]}
+    assert "DistMult is the winner by seeds that took no part" in shown_leaderboard(120, best=other)
+    assert "winner by the play-off" in shown_leaderboard(120, best=other, playoff=[{}])
