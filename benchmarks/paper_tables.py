@@ -176,7 +176,7 @@ def summary_table() -> str:
         named = HUMAN_DESIGNED.get(best["human"][0]["structure"], "") if best["human"] else ""
         cells = [mean_and_spread([run["test"]["mrr"] for run in of_kind], 3) for of_kind in best.values()]
         rows.append([graph, f"{cells[0]} ({named})", *cells[1:], str(max(map(len, best.values())))])
-    return table("graph | best human-designed | the paper's finds | found here | seeds", rows)
+    return table("graph | best human-designed | the paper's finds | found here | most seeds", rows)
 
 
 def kind_of(structure: str) -> str:
