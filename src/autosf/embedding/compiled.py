@@ -134,7 +134,7 @@ def compile_into(path: Path, flags: tuple[str, ...]) -> None:
         command = [compiler, *flags, "-o", str(made), str(SOURCE)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILING_SECONDS)  # noqa: S603 - a compiler
         if done.returncode:
-            raise Uncompiled(f"{compiler}: {done.stderr.strip().splitlines()[-1:]}")
+            raise Uncompiled(f"{compiler}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
         made.chmod(0o700)
         made.replace(path)
 
