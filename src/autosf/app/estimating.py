@@ -11,7 +11,7 @@ import torch
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
 from autosf.app.duration import span_in_words
-from autosf.app.run_results import search_settings
+from autosf.app.run_results import playoff_seeds, search_settings
 from autosf.app.searching import TUNED_WITH, cores, last_rounds
 from autosf.embedding.epochs import changes_in_place, epoch_runner
 from autosf.embedding.model import Model
@@ -154,7 +154,13 @@ def announcement(run: Run, graph: KnowledgeGraph, workers: int | None, budget: f
     if cost is None:
         return None
     return search_announced(
-        cost, plan.settings, search_settings(run), staff, whole, last_rounds(run), sampled=sampled
+        cost,
+        plan.settings,
+        search_settings(run),
+        staff,
+        whole,
+        last_rounds(run) * playoff_seeds(run),
+        sampled=sampled,
     )
 
 

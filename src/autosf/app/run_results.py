@@ -96,7 +96,7 @@ def outcome_of(run: Run) -> Outcome:
     standings = tuple(leaderboard(records))
     ranking = ranked(standings, decided)
     meeting = contestants(ranking, playoff_size(run)) if has_ended else ()
-    rules = Rules(int(run.plan.search.get("playoff_seeds", 1)), seeds_spread(meeting))
+    rules = Rules(playoff_seeds(run), seeds_spread(meeting))
     played = kept_playoff(run, [one.structure for one in meeting], rules)
     leads = played[0].structure if played and played[0].valid_mrr else None
     return Outcome(
@@ -146,6 +146,11 @@ def final_dimension(run: Run) -> int:
 def playoff_size(run: Run) -> int:
     """How many structures are to meet on all of the graph; one where the search had all of it."""
     return int(run.plan.search.get("playoff", 1)) if run.plan.search.get("sample") else 1
+
+
+def playoff_seeds(run: Run) -> int:
+    """With how many seeds each of them may be trained there; runs begun before there were several have one."""
+    return int(run.plan.search.get("playoff_seeds", 1))
 
 
 def search_settings(run: Run) -> SearchSettings:
