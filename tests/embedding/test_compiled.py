@@ -38,7 +38,7 @@ def rows(n: int, d: int, seed: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("processor", BY_PROCESSOR)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     entities=st.integers(1, 700),
     vectors=st.integers(1, 9),
