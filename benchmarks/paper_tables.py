@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scipy.stats import t as student
 from scipy.stats import ttest_ind
 
+from autosf.algebra.zoo import named
 from benchmarks.stored import RESULTS, newest_trainings, records, table
 
 if TYPE_CHECKING:
@@ -173,10 +174,9 @@ def summary_table() -> str:
         for run in (run for run in runs if run["graph"] == graph):
             kinds[kind_of(run["structure"])].setdefault(run["structure"], []).append(run)
         best = {kind: max(of_kind.values(), key=valid_mean, default=[]) for kind, of_kind in kinds.items()}
-        first = best["human"][0]["structure"] if best["human"] else ""
-        named = HUMAN_DESIGNED.get(first, {"quate": "QuatE"}.get(first, ""))
+        title = named(best["human"][0]["structure"]).title if best["human"] else ""
         cells = [mean_and_spread([run["test"]["mrr"] for run in of_kind], 3) for of_kind in best.values()]
-        rows.append([graph, f"{cells[0]} ({named})", *cells[1:], str(max(map(len, best.values())))])
+        rows.append([graph, f"{cells[0]} ({title})", *cells[1:], str(max(map(len, best.values())))])
     return table("graph | best human-designed | the paper's finds | found here | most seeds", rows)
 
 

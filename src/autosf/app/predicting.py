@@ -177,13 +177,14 @@ class AskableModel:
         Without a graph, or where its valid split is empty, what needs them is null.
         """
         labels, ids = self._triples(triples)
-        graph, unknown = self.graph, pl.Series([None] * len(ids), dtype=pl.Float64)
+        graph, scores = self.graph, self.scores_of(ids)
+        unknown = pl.Series([None] * len(ids), dtype=pl.Float64)
         ranks = None if graph is None else rank(self.model, ids, self.known_answers())
         probability = unknown
         if graph is not None and len(graph.valid):
-            probability = pl.Series(self.calibration().probability(self.scores_of(ids), ids[:, 1]))
+            probability = pl.Series(self.calibration().probability(scores, ids[:, 1]))
         return labels.with_columns(
-            score=self.scores_of(ids),
+            score=scores,
             probability=probability,
             known=self.are_known(ids),
             **{name: unknown if ranks is None else pl.Series(getattr(ranks, name)) for name in PLACES},
