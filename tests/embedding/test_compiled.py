@@ -1,17 +1,28 @@
-"""The compiled passes against torch's own, for every processor this machine can play, and their refusals."""
+"""The compiled step against torch's own, for every processor this machine can play, and its refusals."""
 
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autosf.algebra.zoo import named
 from autosf.embedding import compiled
 from autosf.embedding.compiled import BY_PROCESSOR, Kernel, Uncompiled, built
-from autosf.embedding.multiclass import Targets, Workspace, multiclass, multiclass_plainly, raised, spread
+from autosf.embedding.compiled_steps import compiled_gradients
+from autosf.embedding.multiclass import Targets, Workspace, multiclass_plainly
+from autosf.embedding.queries import Batch
+from autosf.embedding.settings import TrainingSettings
+from autosf.embedding.steps import ask, dropped, multiclass_gradients, torch_gradients
+from strategies import structures
 
+COMPLEX = named("complex").structure
 PLAYABLE = {"AVX512": ("AVX512", "AVX2"), "AVX2": ("AVX2",)}.get(torch.backends.cpu.get_cpu_capability(), ())
 FOLDERS: dict[str, Path] = {}
 
@@ -37,82 +48,139 @@ def rows(n: int, d: int, seed: int) -> torch.Tensor:
     return torch.randn(n, d, generator=torch.Generator().manual_seed(seed)) * 0.3
 
 
-@pytest.mark.parametrize("processor", BY_PROCESSOR)
-@settings(max_examples=25, deadline=None)
-@given(
-    entities=st.integers(1, 700),
-    vectors=st.integers(1, 9),
-    n=st.integers(1, 200),
-    threads=st.integers(1, 3),
-    in_columns=st.booleans(),
-    add=st.booleans(),
-)
-def test_the_compiled_passes_equal_torchs(processor, entities, vectors, n, threads, in_columns, add):
-    kernel = kernel_for(processor)
-    d = vectors * kernel.vector
-    e, q, weights = rows(entities, d, 1), rows(n, d, 2), torch.rand(n) + 0.5
-    asked = q.T.contiguous().T if in_columns else q
-    kept, powers = torch.empty(kernel.room(entities, n)), torch.empty(entities, n)
+def batch(n: int, entities: int, relations: int, tail_queries: int, seed: int = 3) -> Batch:
+    """Queries with one to four answers each."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 5, n)
+
+    def some(below: int, size: int) -> torch.Tensor:
+        return torch.from_numpy(rng.integers(0, below, size))
+
+    targets = Targets(
+        rows=torch.from_numpy(np.repeat(np.arange(n), counts)),
+        starts=torch.from_numpy(np.cumsum(counts) - counts),
+        answers=some(entities, counts.sum()),
+        counts=torch.from_numpy(counts).float(),
+    )
+    return Batch(some(entities, n), some(relations, n), tail_queries, targets, int(counts.sum()))
+
+
+def work_of(kernel: Kernel, entities: torch.Tensor, block: int) -> Workspace:
+    powers = torch.empty(kernel.powers_room(len(entities), block))
+    return Workspace(powers, torch.empty_like(entities), block, kernel)
+
+
+@contextmanager
+def with_threads(threads: int) -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        sums, by_query = kernel.raised(asked, e, kept)
-        again, _ = kernel.raised(asked, e, kept)
-        found, expected = torch.ones(entities, d), torch.ones(entities, d)
-        kernel.spread(asked, weights, kept, found, add=add)
+        yield
     finally:
         torch.set_num_threads(before)
-    plain_sums, plain_by_query = raised(q, e, powers)
-    spread(q, weights, powers, expected, add=add)
-    torch.testing.assert_close(sums, plain_sums, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(by_query, plain_by_query, rtol=1e-4, atol=1e-3)
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-3)
-    assert torch.equal(sums, again), "the same numbers in every run"
+
+
+@pytest.mark.parametrize("processor", BY_PROCESSOR)
+@settings(max_examples=40, deadline=None)
+@given(
+    structure=structures(),
+    entities=st.integers(12, 700),
+    vectors=st.integers(1, 9),
+    n=st.integers(1, 200),
+    block=st.sampled_from([64, 128, 200]),
+    tails=st.floats(0, 1),
+    regulariser=st.sampled_from(["n3", "n3-moduli", "l2", "dura", "none"]),
+    dropout=st.sampled_from([0, 0.2]),
+    relation_prediction=st.sampled_from([0, 0.7]),
+    threads=st.integers(1, 3),
+)
+def test_the_compiled_step_equals_torchs(
+    processor,
+    structure,
+    entities,
+    vectors,
+    n,
+    block,
+    tails,
+    regulariser,
+    dropout,
+    relation_prediction,
+    threads,
+):
+    kernel = kernel_for(processor)
+    d = vectors * kernel.vector
+    e, r, some = rows(entities, d, 1), rows(11, d, 2), batch(n, entities, 11, int(tails * n))
+    asked = TrainingSettings(
+        regulariser=regulariser,
+        entity_weight=0.05,
+        relation_weight=0.2,
+        relation_prediction=relation_prediction,
+    )
+    kept = dropped((n, d), dropout, torch.Generator().manual_seed(4))
+    work = work_of(kernel, e, block)
+    with with_threads(threads):
+        found = compiled_gradients(structure, e, r, some, asked, work, kept)
+        assert found is not None
+        found = tuple(map(torch.clone, found))
+        again = compiled_gradients(structure, e, r, some, asked, work, kept)
+    assert again is not None
+    assert all(map(torch.equal, found, again)), "the same numbers in every run"
+    exact = [x.double() for x in (e, r)]
+    doubled = replace(some, targets=replace(some.targets, counts=some.targets.counts.double()))
+    plain = torch_gradients(
+        structure,
+        *exact,
+        doubled,
+        asked,
+        Workspace.for_block(exact[0], block),
+        None if kept is None else kept.double(),
+    )
+    for compiled_one, exact_one in zip(found, (plain.loss, plain.entities, plain.relations), strict=True):
+        torch.testing.assert_close(compiled_one.double(), exact_one, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("processor", BY_PROCESSOR)
 def test_powers_are_right_to_the_last_bits(processor):
     """One entity of length one: its scores are the queries' own numbers."""
     kernel = kernel_for(processor)
-    asked = torch.linspace(-80, 80, 20_001)
-    q, e = torch.zeros(len(asked), kernel.vector), torch.zeros(1, kernel.vector)
+    asked = torch.linspace(-60, 60, 20_001)
+    n, d = len(asked), kernel.vector
+    q, e, ones = torch.zeros(n, d), torch.zeros(1, d), torch.ones(n)
     q[:, 0], e[0, 0] = asked, 1.0
-    sums, _ = kernel.raised(q, e, torch.empty(kernel.room(1, len(asked))))
+    powers, by_query = torch.empty(kernel.powers_room(1, n)), torch.empty(n, d)
+    scratch = torch.empty(kernel.step_room(1, d, n, n))
+    arguments = [1, e, 1, d, q, n, ones, powers, torch.empty(n), by_query, torch.empty_like(e), 0, scratch]
+    given_ = [x.data_ptr() if isinstance(x, torch.Tensor) else x for x in arguments]
+    kinds = [ctypes.c_void_p if isinstance(x, torch.Tensor) else ctypes.c_long for x in arguments]
+    assert kernel.library.softmax(*(kind(x) for kind, x in zip(kinds, given_, strict=True)))
+    raised = powers.view(-1, kernel.panel).reshape(-1)[:n].double()
     scaled = (asked * torch.tensor(1.4426950408889634)).double()  # rounded once, as the library does
-    error = (sums.double() / torch.exp2(scaled) - 1).abs()
+    error = (raised / torch.exp2(scaled) - 1).abs()
     assert error.max() < 2e-7
 
 
-def wanted(n: int, entities: int) -> Targets:
-    answers = torch.randint(0, entities, (n,), generator=torch.Generator().manual_seed(3))
-    return Targets(torch.arange(n), torch.arange(n), answers, torch.ones(n))
-
-
-@pytest.mark.parametrize("scale", [0.1, 1.0, 40.0])
-@pytest.mark.parametrize("block", [64, 128, 200])
-def test_the_loss_is_that_of_its_definition(scale, block):
-    """Also where powers overflow and a block is done again."""
+@pytest.mark.parametrize("scale", [0.1, 1.0, 40.0, float("nan")])
+def test_what_leaves_the_floats_is_done_again_by_torch(scale):
+    """The loss is that of its definition, and what is not a number is seen."""
     kernel = kernel_for(PLAYABLE[0] if PLAYABLE else "AVX2")
-    e, q = (rows(n, 32, n) * scale for n in (500, 200))
-    e, q = e.requires_grad_(), q.requires_grad_()
-    loss = multiclass_plainly(
-        q.double(), e.double(), replace(wanted(200, 500), counts=torch.ones(200).double())
-    )
-    loss.backward()
-    work = replace(Workspace.for_block(e.detach(), block), kernel=kernel)
-    work = replace(work, scores=torch.empty(kernel.room(500, block)))
-    found, by_query, by_entity = multiclass(q.detach(), e.detach(), wanted(200, 500), work)
-    torch.testing.assert_close(found.double(), loss.detach(), rtol=1e-4, atol=1e-3)
-    torch.testing.assert_close(by_query, q.grad, rtol=1e-3, atol=1e-3 * scale)
-    torch.testing.assert_close(by_entity, e.grad, rtol=1e-3, atol=1e-3 * scale)
+    e, r, some = rows(500, 32, 1) * scale, rows(7, 32, 2) * scale, batch(200, 500, 7, 120)
+    asked = TrainingSettings(regulariser="none")
+    work = work_of(kernel, e, 128)
+    found = multiclass_gradients(COMPLEX, e, r, some, asked, work, torch.Generator())
+    assert (compiled_gradients(COMPLEX, e, r, some, asked, work, None) is None) == (not scale <= 1)
+    queries = ask(COMPLEX, e[some.entities], r[some.relations], some.tail_queries).double()
+    doubled = replace(some.targets, counts=some.targets.counts.double())
+    expected = multiclass_plainly(queries, e.double(), doubled) / some.triples
+    torch.testing.assert_close(found.loss.double(), expected, rtol=1e-4, atol=1e-3, equal_nan=True)
 
 
-def test_what_is_not_a_number_is_seen():
+def test_relations_without_room_for_their_powers_are_left_to_torch():
     kernel = kernel_for(PLAYABLE[0] if PLAYABLE else "AVX2")
-    e, q = rows(300, 32, 1), rows(70, 32, 2)
-    e[250, 5] = float("nan")
-    sums, _ = kernel.raised(q, e, torch.empty(kernel.room(300, 70)))
-    assert sums.isnan().all()
+    e, r, some = rows(20, 32, 1), rows(30, 32, 2), batch(64, 20, 30, 64)
+    work = work_of(kernel, e, 64)
+    for weight, expected in ((0.0, False), (0.5, True)):
+        asked = TrainingSettings(relation_prediction=weight)
+        assert (compiled_gradients(COMPLEX, e, r, some, asked, work, None) is None) == expected
 
 
 def test_only_what_fits_is_given_to_it():
@@ -178,7 +246,7 @@ def test_a_broken_library_is_no_end(tmp_path):
     torn.parent.mkdir(parents=True)
     torn.write_bytes(b"\x7fELF, and then nothing")
     torn.chmod(0o700)
-    with pytest.raises(Uncompiled, match="softmax-"):
+    with pytest.raises(Uncompiled, match="step-"):
         built(environ(tmp_path / "torn"))
 
 

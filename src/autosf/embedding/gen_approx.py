@@ -153,7 +153,7 @@ def gradients(
     with torch.enable_grad():
         leaves = [x.detach().requires_grad_() for x in (*sources, model.tail_network, model.head_network)]
         queries = asked(batch.tail_queries, *leaves)
-        kept = dropped(queries, settings.dropout, generator)
+        kept = dropped(queries.shape, settings.dropout, generator, queries.dtype)
         queries = queries if kept is None else queries * kept
     found = queries.detach()
     loss, by_query, by_entity = multiclass(found, entities, batch.targets, work, 1 / batch.triples)

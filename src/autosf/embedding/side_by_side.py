@@ -145,7 +145,7 @@ class Stack:
         e = self._cut(entities.index_select(0, batch.entities))
         r = self._cut(relations.index_select(0, batch.relations))
         queries = self._by_side(batch, lambda side, some: side.query(e[some], r[some]))
-        kept = dropped(queries[:, 0], settings.dropout, generator)
+        kept = dropped(queries[:, 0].shape, settings.dropout, generator, queries.dtype)
         asked = queries if kept is None else queries * kept[:, None]
         totals, by_query, by_entity = softmax(asked, self._cut(entities), counts)
         true = self._cut(functional.embedding_bag(targets.answers, entities, targets.starts, mode="sum"))

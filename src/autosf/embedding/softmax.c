@@ -1,18 +1,21 @@
-/* The multi-class loss's two passes over its scores, for one block of queries against all entities, on x86-64.
+/* The multi-class loss's softmax for one block of queries against all candidates, with its gradients, on x86-64.
  *
- * `forward` makes the scores of a tile of entities, raises them and uses them for the queries' gradient while they are
- * in the first cache; `backward` uses the kept powers for the entities' gradient, once their sums are known. Both are
- * one product of small matrices held in registers, ROWS x PANEL, in three arrangements. `compiled.py` calls them;
- * docs/notes/014 tells why, and what it gains.
+ * `forward` makes the scores of a tile of candidates, raises them and uses them for the queries' gradient while they
+ * are in the first cache; `backward` uses the kept powers for the candidates' gradient, once their sums are known. Both
+ * are one product of small matrices held in registers, ROWS x PANEL, in three arrangements. `step.c` calls them;
+ * docs/notes/014 tells why, and what it gains. The candidates are the entities, or the relations where these are asked
+ * for.
  *
- * Matrices lie row by row; queries [n][d] may lie in any order, with the strides `row` and `column`. Inside, n is
- * padded with zeros to whole panels:
+ * Matrices lie row by row. Inside, the n queries are padded with zeros to whole panels:
  *     powers [panels][total][PANEL]    packed queries [panels][d][PANEL]    sums and gradients of each thread likewise
  *     weighted queries: for every PANEL columns of d, or what is left of them, [panels * PANEL][columns]
- * d is a multiple of WIDTH. Every thread has a range of entities of its own, so that sums are the same in every run.
+ * d is a multiple of WIDTH. Every thread has a range of candidates of its own, so that sums are the same in every run.
  */
 #include <immintrin.h>
+#include <math.h>
 #include <string.h>
+
+#include "softmax.h"
 
 #if defined(__AVX512F__)
 enum { WIDTH = 16, VECTORS = 4 };
@@ -31,7 +34,7 @@ typedef __m256 vec;
 #endif
 
 /* ROWS * VECTORS sums, VECTORS loads and a broadcast fill the registers; a tile's powers fit the first cache */
-enum { ROWS = 6, PANEL = WIDTH * VECTORS, TILE = 96, LINE = 16 };
+enum { ROWS = 6, PANEL = WIDTH * VECTORS, TILE = 96, LINE = 16, STREAMED = 1 << 20 /* powers that leave the caches */ };
 
 #define INLINE static inline __attribute__((always_inline))
 #define ALONE static __attribute__((noinline)) /* or the compiler keeps others' constants in the registers */
@@ -86,7 +89,7 @@ INLINE void end(int rows, int vectors, float *c, long row, vec sum[ROWS][VECTORS
         for (int v = 0; v < vectors; v++) OP(storeu_ps)(c + i * row + v * WIDTH, sum[i][v]);
 }
 
-/* Scores of some entities and a panel of queries: out [count][PANEL] = e q. */
+/* Scores of some candidates and a panel of queries: out [count][PANEL] = e q. */
 INLINE void some_scores(int rows, const float *e, long d, const float *q, float *out) {
     vec sum[ROWS][VECTORS];
     begin(rows, VECTORS, out, PANEL, 0, sum);
@@ -137,7 +140,7 @@ ALONE void gather(const float *packed, long count, long d, const float *p, float
 #undef CALL
 }
 
-/* A tile of entities by ROWS columns, so that `gather` reads without holes. */
+/* A tile of candidates by ROWS columns, so that `gather` reads without holes. */
 static void pack(const float *e, long count, long d, float *out) {
     for (long i = 0; i < count; i++)
         for (long k = 0; k < d; k += ROWS) {
@@ -146,7 +149,7 @@ static void pack(const float *e, long count, long d, float *out) {
         }
 }
 
-/* Rows of the entities' gradient: out [rows][vectors * WIDTH], rows d apart, = p w over all panels. */
+/* Rows of the candidates' gradient: out [rows][vectors * WIDTH], rows d apart, = p w over all panels. */
 INLINE void some_spread(int rows, int vectors, const float *p, long total, const float *w, long panels, float *out,
                         long d, int add) {
     vec sum[ROWS][VECTORS];
@@ -157,40 +160,41 @@ INLINE void some_spread(int rows, int vectors, const float *p, long total, const
     end(rows, vectors, out, d, sum);
 }
 
-/* A panel of queries, query by query where that is how they lie, to be raised as powers of two. */
-static void pack_queries(const float *queries, long row, long column, long n, long d, float *out) {
+/* A panel of queries, column by column, to be raised as powers of two. */
+static void pack_queries(const float *queries, long n, long d, float *out) {
     const float log2_e = 1.44269504088896341f;
     n = least(n, PANEL);
     if (n < PANEL) memset(out, 0, d * PANEL * sizeof(float));
-    if (column < row)
+    for (long from = 0; from < d; from += LINE)
         for (long j = 0; j < n; j++)
-            for (long k = 0; k < d; k++) out[k * PANEL + j] = queries[j * row + k * column] * log2_e;
-    else
-        for (long k = 0; k < d; k++)
-            for (long j = 0; j < n; j++) out[k * PANEL + j] = queries[j * row + k * column] * log2_e;
+            for (long k = from; k < from + least(LINE, d - from); k++) out[k * PANEL + j] = queries[j * d + k] * log2_e;
 }
 
-/* PANEL rows of some columns of the queries, likewise, each row times its weight. */
-static void pack_weighted(const float *queries, long row, long column, const float *weights, long n, long columns,
-                          float *out) {
+/* PANEL rows of some columns of the queries, each row times its weight. */
+static void pack_weighted(const float *queries, const float *weights, long n, long d, long columns, float *out) {
     n = least(n, PANEL);
     if (n < PANEL) memset(out, 0, columns * PANEL * sizeof(float));
-    if (column < row)
-        for (long j = 0; j < n; j++)
-            for (long k = 0; k < columns; k++) out[j * columns + k] = queries[j * row + k * column] * weights[j];
-    else
-        for (long k = 0; k < columns; k++)
-            for (long j = 0; j < n; j++) out[j * columns + k] = queries[j * row + k * column] * weights[j];
+    for (long j = 0; j < n; j++)
+        for (long k = 0; k < columns; k++) out[j * columns + k] = queries[j * d + k] * weights[j];
 }
 
-/* What the threads have of a panel, added up: [rows][n] of it, rows `width` apart. */
-static void add_up(const float *each, long apart, long threads, long rows, long n, float *out, long width) {
-    for (long k = 0; k < rows; k++)
-        for (long j = 0; j < n; j++) {
-            float sum = 0.f;
-            for (long thread = 0; thread < threads; thread++) sum += each[thread * apart + k * PANEL + j];
-            out[k * width + j] = sum;
-        }
+/* What the threads have of a panel's sums, added up. */
+static void add_sums(const float *each, long apart, long threads, long n, float *sums) {
+    for (long j = 0; j < n; j++) {
+        sums[j] = 0.f;
+        for (long thread = 0; thread < threads; thread++) sums[j] += each[thread * apart + j];
+    }
+}
+
+/* And of its gradient, query by query, each times its weight: out [n][d]. */
+static void add_gradients(const float *each, long apart, long threads, const float *weights, long n, long d, float *out) {
+    for (long from = 0; from < d; from += LINE)
+        for (long j = 0; j < n; j++)
+            for (long k = from; k < from + least(LINE, d - from); k++) {
+                float sum = 0.f;
+                for (long thread = 0; thread < threads; thread++) sum += each[thread * apart + k * PANEL + j];
+                out[j * d + k] = weights[j] * sum;
+            }
 }
 
 /* Where the range of a thread begins: at a whole tile. */
@@ -201,14 +205,14 @@ static long bound(long total, long thread, long threads) {
 static long panels_of(long n) { return (n + PANEL - 1) / PANEL; }
 
 /* A thread's tiles; its sums and its part of the gradient come out. */
-static void forward_range(const float *entities, long first, long last, long total, long d, const float *queries,
+static void forward_range(const float *candidates, long first, long last, long total, long d, const float *queries,
                           long panels, float *powers, int stream, float *sums, float *by_query, float *packed) {
     float tile[TILE * PANEL] __attribute__((aligned(64)));
     memset(sums, 0, panels * PANEL * sizeof(float));
     memset(by_query, 0, panels * d * PANEL * sizeof(float));
     for (long start = first; start < last; start += TILE) {
         long count = least(TILE, last - start);
-        const float *e = entities + start * d;
+        const float *e = candidates + start * d;
         pack(e, count, d, packed);
         for (long panel = 0; panel < panels; panel++) {
             scores(e, count, d, queries + panel * d * PANEL, tile);
@@ -218,39 +222,36 @@ static void forward_range(const float *entities, long first, long last, long tot
     }
 }
 
-/* Numbers that `forward` and `backward` need for themselves. */
-long scratch_size(long threads, long d, long n) {
-    return panels_of(n) * PANEL * (d + threads * (d + 1)) + threads * TILE * d;
-}
-
-/* Of P = exp(queries entities^T): row sums [n] and E^T P as by_query [d][n]; P is kept in `powers`, past the caches
- * if it has to `stream`. */
-void forward(long threads, const float *entities, long total, long d, const float *queries, long row, long column,
-             long n, float *powers, int stream, float *sums, float *by_query, float *scratch) {
+/* Of P = exp(candidates queries^T): column sums [n], weights = counts / sums, and P^T candidates [n][d], each row times
+ * its weight; P is kept in `powers`, past the caches if there are too many to stay there. */
+static void forward(long threads, const float *candidates, long total, long d, const float *queries, long n,
+                    const float *counts, float *powers, float *sums, float *weights, float *by_query, float *scratch) {
     long panels = panels_of(n), width = panels * PANEL;
+    int stream = n * total > STREAMED;
     float *asked = scratch, *all_sums = asked + width * d, *all_parts = all_sums + threads * width;
     float *packed = all_parts + threads * width * d;
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for
         for (long p = 0; p < panels; p++)
-            pack_queries(queries + p * PANEL * row, row, column, n - p * PANEL, d, asked + p * PANEL * d);
+            pack_queries(queries + p * PANEL * d, n - p * PANEL, d, asked + p * PANEL * d);
 #pragma omp for schedule(static, 1)
         for (long i = 0; i < threads; i++)
-            forward_range(entities, bound(total, i, threads), bound(total, i + 1, threads), total, d, asked, panels,
+            forward_range(candidates, bound(total, i, threads), bound(total, i + 1, threads), total, d, asked, panels,
                           powers, stream, all_sums + i * width, all_parts + i * width * d, packed + i * TILE * d);
 #pragma omp for
         for (long p = 0; p < panels; p++) {
-            long columns = least(PANEL, n - p * PANEL);
-            add_up(all_sums + p * PANEL, width, threads, 1, columns, sums + p * PANEL, n);
-            add_up(all_parts + p * PANEL * d, width * d, threads, d, columns, by_query + p * PANEL, n);
+            long first = p * PANEL, some = least(PANEL, n - first);
+            add_sums(all_sums + first, width, threads, some, sums + first);
+            for (long j = first; j < first + some; j++) weights[j] = counts[j] / sums[j];
+            add_gradients(all_parts + first * d, width * d, threads, weights + first, some, d, by_query + first * d);
         }
     }
 }
 
-/* A thread's rows of the entities' gradient. */
+/* A thread's rows of the candidates' gradient. */
 static void backward_range(const float *powers, long first, long last, long total, long d, const float *weighted,
-                           long panels, float *by_entity, int add) {
+                           long panels, float *by_candidate, int add) {
     for (long i = first; i < last; i += ROWS) {
         long rows = least(ROWS, last - i);
         const float *p = powers + i * PANEL;
@@ -261,7 +262,7 @@ static void backward_range(const float *powers, long first, long last, long tota
         for (long k = 0; k < d; k += PANEL) {
             long vectors = least(PANEL, d - k) / WIDTH;
             const float *w = weighted + k * panels * PANEL;
-            float *out = by_entity + i * d + k;
+            float *out = by_candidate + i * d + k;
             if (rows == ROWS) {
 #define CALL(n) some_spread(ROWS, n, p, total, w, panels, out, d, add)
                 BY_VECTORS(vectors, CALL)
@@ -276,24 +277,45 @@ static void backward_range(const float *powers, long first, long last, long tota
     }
 }
 
-/* by_entity [total][d] = P (weights * queries), with the powers that `forward` kept; added to what is there if so. */
-void backward(long threads, const float *powers, long total, long d, const float *queries, long row, long column,
-              long n, const float *weights, float *by_entity, int add, float *scratch) {
+/* by_candidate [total][d] = P (weights * queries), with the powers that `forward` kept; added to what is there if so. */
+static void backward(long threads, const float *powers, long total, long d, const float *queries, long n,
+                     const float *weights, float *by_candidate, int add, float *scratch) {
     long panels = panels_of(n);
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for
         for (long p = 0; p < panels; p++)
             for (long k = 0; k < d; k += PANEL) {
-                long columns = least(PANEL, d - k);
-                pack_weighted(queries + p * PANEL * row + k * column, row, column, weights + p * PANEL, n - p * PANEL,
-                              columns, scratch + k * panels * PANEL + p * PANEL * columns);
+                long columns = least(PANEL, d - k), first = p * PANEL;
+                pack_weighted(queries + first * d + k, weights + first, n - first, d, columns,
+                              scratch + k * panels * PANEL + first * columns);
             }
 #pragma omp for schedule(static, 1)
         for (long i = 0; i < threads; i++)
             backward_range(powers, bound(total, i, threads), bound(total, i + 1, threads), total, d, scratch, panels,
-                           by_entity, add);
+                           by_candidate, add);
     }
+}
+
+/* Numbers that `softmax` needs for itself, and for the powers. */
+long softmax_room(long threads, long d, long n) {
+    return n + panels_of(n) * PANEL * (d + threads * (d + 1)) + threads * TILE * d;
+}
+long powers_room(long total, long n) { return panels_of(n) * PANEL * total; }
+
+/* Log-sum-exp of each query's scores as `totals` [n], and the gradients of their sum, each times its count, towards the
+ * queries and the candidates. Returns 0, with the candidates' gradient as it was, where a sum of powers is near the end
+ * of floats or no number. */
+int softmax(long threads, const float *candidates, long total, long d, const float *queries, long n, const float *counts,
+            float *powers, float *totals, float *by_query, float *by_candidate, int add, float *scratch) {
+    float *weights = scratch;
+    scratch += n;
+    forward(threads, candidates, total, d, queries, n, counts, powers, totals, weights, by_query, scratch);
+    for (long j = 0; j < n; j++)
+        if (!(totals[j] > 1e-30f && totals[j] < 1e36f)) return 0;
+    for (long j = 0; j < n; j++) totals[j] = logf(totals[j]);
+    backward(threads, powers, total, d, queries, n, weights, by_candidate, add, scratch);
+    return 1;
 }
 
 int panel_size(void) { return PANEL; }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from autosf.embedding.compiled_steps import compiled_gradients
 from autosf.embedding.kernels import contract, in_columns
 from autosf.embedding.multiclass import Workspace, multiclass
 from autosf.embedding.regularisers import penalised, penalised_relations, penalised_sources
@@ -37,10 +38,27 @@ def multiclass_gradients(
     work: Workspace,
     generator: torch.Generator,
 ) -> Gradients:
-    """Loss and gradients of a batch of queries, penalties included."""
+    """Loss and gradients of a batch of queries, penalties included: by the compiled step where there is one."""
+    shape = len(batch.entities), entities.shape[1]
+    kept = dropped(shape, settings.dropout, generator, entities.dtype)
+    found = compiled_gradients(structure, entities, relations, batch, settings, work, kept)
+    if found is not None:
+        return Gradients(*found)
+    return torch_gradients(structure, entities, relations, batch, settings, work, kept)
+
+
+def torch_gradients(
+    structure: Structure,
+    entities: Tensor,
+    relations: Tensor,
+    batch: Batch,
+    settings: TrainingSettings,
+    work: Workspace,
+    kept: Tensor | None,
+) -> Gradients:
+    """The same call by call, on any device and with any numbers: the compiled step's oracle."""
     e, r = in_columns(entities, batch.entities), in_columns(relations, batch.relations)
     queries = ask(structure, e, r, batch.tail_queries)
-    kept = dropped(queries, settings.dropout, generator)
     asked = queries if kept is None else queries * kept
     share = 1 / batch.triples
     counts = batch.targets.counts * share
@@ -123,9 +141,11 @@ def answer_back(
     return by_source, by_relation
 
 
-def dropped(queries: Tensor, share: float, generator: torch.Generator) -> Tensor | None:
+def dropped(
+    shape: tuple[int, ...], share: float, generator: torch.Generator, kind: torch.dtype = torch.float32
+) -> Tensor | None:
     """A mask that drops entries and scales up the rest, or None."""
     if not share:
         return None
-    mask = torch.rand(queries.shape, generator=generator, device=queries.device) >= share
-    return mask.to(queries.dtype).div_(1 - share)
+    mask = torch.rand(shape, generator=generator, device=generator.device) >= share
+    return mask.to(kind).div_(1 - share)
