@@ -62,9 +62,7 @@ def our_steps(graph: KnowledgeGraph, settings: TrainingSettings) -> Iterator[flo
         if (batch := next(stream, None)) is None:
             return
         with torch.no_grad():
-            found = multiclass_gradients(
-                COMPLEX, entities.matrix, relations.matrix, batch, settings, work, torch.Generator()
-            )
+            found = multiclass_gradients(COMPLEX, entities.matrix, relations.matrix, batch, settings, work)
             entities.step(found.entities, 0.1)
             relations.step(found.relations, 0.1)
         yield time.perf_counter() - started

@@ -111,12 +111,13 @@ def test_the_compiled_step_equals_torchs(
     d = vectors * kernel.vector
     e, r, some = rows(entities, d, 1), rows(11, d, 2), batch(n, entities, 11, int(tails * n))
     asked = TrainingSettings(
+        dropout=dropout,
         regulariser=regulariser,
         entity_weight=0.05,
         relation_weight=0.2,
         relation_prediction=relation_prediction,
     )
-    kept = dropped((n, d), dropout, torch.Generator().manual_seed(4))
+    kept = dropped((n, d), asked, torch.Generator().manual_seed(4), torch.float32)
     work = work_of(kernel, e, block)
     with with_threads(threads):
         found = compiled_gradients(structure, e, r, some, asked, work, kept)
@@ -166,7 +167,7 @@ def test_what_leaves_the_floats_is_done_again_by_torch(scale):
     e, r, some = rows(500, 32, 1) * scale, rows(7, 32, 2) * scale, batch(200, 500, 7, 120)
     asked = TrainingSettings(regulariser="none")
     work = work_of(kernel, e, 128)
-    found = multiclass_gradients(COMPLEX, e, r, some, asked, work, torch.Generator())
+    found = multiclass_gradients(COMPLEX, e, r, some, asked, work)
     assert (compiled_gradients(COMPLEX, e, r, some, asked, work, None) is None) == (not scale <= 1)
     queries = ask(COMPLEX, e[some.entities], r[some.relations], some.tail_queries).double()
     doubled = replace(some.targets, counts=some.targets.counts.double())
@@ -258,3 +259,20 @@ def test_a_training_without_it_goes_on(monkeypatch):
         assert Workspace.of(torch.zeros(100, 64), 128, 0).kernel is None
     finally:
         compiled.kernel.cache_clear()
+
+
+@pytest.mark.parametrize("processor", BY_PROCESSOR)
+@pytest.mark.parametrize(("entities", "threads"), [(1, 1), (37, 2), (3000, 2)])
+def test_the_compiled_adagrad_equals_torchs(processor, entities, threads):
+    kernel = kernel_for(processor)
+    gradients = [rows(entities, 19, seed) for seed in range(3)]
+    gradients[1][0] = 0.0
+    matrix = rows(entities, 19, 9)
+    expected = matrix.clone().requires_grad_()
+    theirs, sums = torch.optim.Adagrad([expected], lr=0.3), torch.zeros_like(matrix)
+    for gradient in gradients:
+        with with_threads(threads):
+            kernel.adagrad(matrix, sums, gradient, 0.3)
+        expected.grad = gradient.clone()
+        theirs.step()
+    torch.testing.assert_close(matrix, expected.detach())

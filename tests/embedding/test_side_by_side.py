@@ -12,8 +12,8 @@ from autosf.algebra.zoo import ZOO, named
 from autosf.embedding.multiclass import Workspace
 from autosf.embedding.queries import batch_of, training_queries
 from autosf.embedding.settings import TrainingSettings, stack_size
-from autosf.embedding.side_by_side import Stack, stacked_epoch
-from autosf.embedding.steps import multiclass_gradients
+from autosf.embedding.side_by_side import Stack, epoch_of_many
+from autosf.embedding.steps import dropped, multiclass_gradients
 from autosf.embedding.training import start, train
 from autosf.graph.synthetic import patterned_graph
 
@@ -45,13 +45,14 @@ def test_losses_and_gradients_are_those_of_single_steps(kind, size):
     batch = batch_of(queries, np.arange(3, len(queries), 4), CPU)
     state = start(GRAPH, replace(settings, start_scale=size), seed=1)
     count = len(STRUCTURES)
+    kept = dropped((len(batch.entities), 8), settings, torch.Generator().manual_seed(5), torch.float32)
     with torch.no_grad():
         losses, by_entity, by_relation = Stack(STRUCTURES, CPU).gradients(
             state.entities.repeat(1, count),
             state.relations.repeat(1, count),
             batch,
             settings,
-            torch.Generator().manual_seed(5),
+            kept,
         )
         for place, structure in enumerate(STRUCTURES):
             one = multiclass_gradients(
@@ -61,7 +62,7 @@ def test_losses_and_gradients_are_those_of_single_steps(kind, size):
                 batch,
                 settings,
                 Workspace.of(state.entities, 1000, 32),
-                torch.Generator().manual_seed(5),
+                kept,
             )
             for found, expected in (
                 (losses[place], one.loss),
@@ -81,7 +82,7 @@ def test_a_structure_comes_to_the_same_bits_in_any_company_and_nearly_to_those_o
     queries = len(training_queries(GRAPH, KINDS[kind].reciprocal))
     size = next(size for size in range(30, queries) if queries % size == last_batch)
     settings = replace(KINDS[kind], epochs=3, batch_size=size)
-    run = stacked_epoch(GRAPH, settings, seed=4, device=CPU, clock=lambda: 0.0)
+    run = epoch_of_many(GRAPH, settings, seed=4, device=CPU, clock=lambda: 0.0)
     first = start(GRAPH, settings, seed=4)
 
     def trained(structures):
@@ -99,6 +100,23 @@ def test_a_structure_comes_to_the_same_bits_in_any_company_and_nearly_to_those_o
     alone = train(GRAPH, named("complex").structure, settings, seed=4, clock=lambda: float(next(ticks)))
     torch.testing.assert_close(one.entities, alone.state.entities, rtol=1e-2, atol=2e-3)
     assert one.curve[-1].loss == pytest.approx(alone.state.curve[-1].loss, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_a_compiled_step_each_comes_to_the_bits_of_training_it_alone(kind):
+    settings = replace(KINDS[kind], epochs=2, batch_size=64, dimension=32)
+    if Workspace.of(start(GRAPH, settings, seed=4).entities, 64, 0).kernel is None:
+        pytest.skip("nothing is compiled here")
+    run = epoch_of_many(GRAPH, settings, seed=4, device=CPU, clock=lambda: 0.0)
+    states = [start(GRAPH, settings, seed=4) for _ in STRUCTURES]
+    for _ in range(settings.epochs):
+        states = run(STRUCTURES, states)
+    ticks = count()
+    for structure, state in zip(STRUCTURES, states, strict=True):
+        alone = train(GRAPH, structure, settings, seed=4, clock=lambda: float(next(ticks))).state
+        assert torch.equal(state.entities, alone.entities)
+        assert torch.equal(state.relations, alone.relations)
+        assert [epoch.loss for epoch in state.curve] == pytest.approx([epoch.loss for epoch in alone.curve])
 
 
 def test_stacks_are_for_small_graphs_and_for_what_they_can_do():

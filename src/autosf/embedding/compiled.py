@@ -37,6 +37,7 @@ FLAGS = ("-O3", "-fno-math-errno", "-fopenmp", "-fPIC", "-shared")
 BY_PROCESSOR = {"AVX512": ("-mavx512f", "-mfma"), "AVX2": ("-mavx2", "-mfma")}  # as torch calls them
 COMPILERS = ("cc", "gcc", "clang")
 COMPILING_SECONDS = 60
+ALONE = 2**15  # numbers for which threads would wait longer than they work
 
 
 class Uncompiled(Exception):  # noqa: N818 - it says what is the case
@@ -53,16 +54,23 @@ class Kernel:
 
     @classmethod
     def of(cls, library: ctypes.CDLL) -> Kernel:
-        library.step.argtypes = [ctypes.c_void_p]
+        number, pointer = ctypes.c_long, ctypes.c_void_p
+        library.step.argtypes = [pointer]
+        library.adagrad.argtypes = [number, pointer, pointer, pointer, number, ctypes.c_double]
         for name, numbers in (("step_room", 4), ("powers_room", 2)):
             function = getattr(library, name)
-            function.argtypes, function.restype = [ctypes.c_long] * numbers, ctypes.c_long
+            function.argtypes, function.restype = [number] * numbers, number
         return cls(library, library.panel_size(), library.vector_size())
 
     def suits(self, entities: Tensor, block: int) -> bool:
         """Whether so many queries at a time fill it, and the numbers are what it was written for."""
-        plain = entities.device.type == "cpu" and entities.dtype == torch.float32 and entities.is_contiguous()
-        return plain and block >= self.panel and entities.shape[1] % self.vector == 0
+        return plain(entities) and block >= self.panel and entities.shape[1] % self.vector == 0
+
+    def adagrad(self, matrix: Tensor, sums: Tensor, gradient: Tensor, rate: float) -> None:
+        """A step of Adagrad, in place."""
+        threads = torch.get_num_threads() if matrix.numel() > ALONE else 1
+        pointers = matrix.data_ptr(), sums.data_ptr(), gradient.data_ptr()
+        self.library.adagrad(threads, *pointers, matrix.numel(), rate)
 
     def powers_room(self, candidates: int, block: int) -> int:
         """Numbers for the powers of a block of queries."""
@@ -75,6 +83,11 @@ class Kernel:
     def step_room(self, threads: int, dimension: int, queries: int, block: int) -> int:
         """Numbers that a step needs beside its powers."""
         return int(self.library.step_room(threads, dimension, queries, block))
+
+
+def plain(tensor: Tensor) -> bool:
+    """Whether it is what the library was written for: float32 on this machine, row by row."""
+    return tensor.device.type == "cpu" and tensor.dtype == torch.float32 and tensor.is_contiguous()
 
 
 @cache

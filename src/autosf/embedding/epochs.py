@@ -15,7 +15,7 @@ from autosf.embedding.queries import batches, training_queries
 from autosf.embedding.sampled import Asked, contrasted_gradients, shared_softmax_gradients
 from autosf.embedding.sampling import Cache, Negatives, bernoulli, tail_chances, uniform
 from autosf.embedding.state import Epoch, State
-from autosf.embedding.steps import ask, multiclass_gradients
+from autosf.embedding.steps import ask, dropped, multiclass_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +113,7 @@ def optimisers(state: State, settings: TrainingSettings, in_place: bool) -> tupl
 
 def multiclass_epoch(
     graph: KnowledgeGraph,
-    gradients_of: Callable[[Tensor, Tensor, Batch, TrainingSettings, Workspace, torch.Generator], Gradients],
+    gradients_of: Callable[[Tensor, Tensor, Batch, TrainingSettings, Workspace, Tensor | None], Gradients],
     settings: TrainingSettings,
     device: torch.device,
 ) -> Learn:
@@ -127,7 +127,9 @@ def multiclass_epoch(
         generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
         total = torch.zeros((), device=device)
         for batch in batches(queries, settings.batch_size, rng, device):
-            found = gradients_of(entities.matrix, relations.matrix, batch, settings, work[0], generator)
+            shape = len(batch.entities), entities.matrix.shape[1]
+            kept = dropped(shape, settings, generator, entities.matrix.dtype)
+            found = gradients_of(entities.matrix, relations.matrix, batch, settings, work[0], kept)
             entities.step(found.entities, rate)
             relations.step(found.relations, rate)
             if settings.unit_ball:

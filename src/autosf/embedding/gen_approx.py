@@ -18,7 +18,7 @@ import torch
 from autosf.embedding.epochs import multiclass_epoch, runner_of
 from autosf.embedding.multiclass import Workspace, multiclass
 from autosf.embedding.regularisers import penalised
-from autosf.embedding.steps import Gradients, dropped
+from autosf.embedding.steps import Gradients
 from autosf.embedding.training import best_weights, learned, moved, refuse_empty, start
 from autosf.errors import UserError
 
@@ -141,7 +141,7 @@ def gradients(
     batch: Batch,
     settings: TrainingSettings,
     work: Workspace,
-    generator: torch.Generator,
+    kept: Tensor | None = None,
 ) -> Gradients:
     """Loss and gradients of a batch of queries: over all entities by the kernel, from there by autograd.
 
@@ -153,7 +153,6 @@ def gradients(
     with torch.enable_grad():
         leaves = [x.detach().requires_grad_() for x in (*sources, model.tail_network, model.head_network)]
         queries = asked(batch.tail_queries, *leaves)
-        kept = dropped(queries.shape, settings.dropout, generator, queries.dtype)
         queries = queries if kept is None else queries * kept
     found = queries.detach()
     loss, by_query, by_entity = multiclass(found, entities, batch.targets, work, 1 / batch.triples)

@@ -162,7 +162,7 @@ def kept_queries(
     queries: Tensor, settings: TrainingSettings, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor | None]:
     """The queries after dropout, and what it has multiplied them by."""
-    kept = None if generator is None else dropped(queries.shape, settings.dropout, generator, queries.dtype)
+    kept = None if generator is None else dropped(queries.shape, settings, generator, queries.dtype)
     return (queries, None) if kept is None else (queries * kept, kept)
 
 

@@ -1,28 +1,30 @@
 """Many structures trained side by side: on a small graph a step is mostly its calls, not its sums.
 
-All structures of a stack see the same batches and the same dropped entries, those that the seed gives, so that
-one call serves all of them. A row holds every structure's embedding one after the other, [n, S, d]; the three
-products of the loss are one product for each of S slices. A structure comes to the same bits whatever others are
-beside it, and to those of training it by `steps` up to rounding.
+All structures see the same batches and the same dropped entries, those that the seed gives, so that these are made
+once. Where there is a compiled step they then take it one after the other, and come to the bits of training each
+alone. Elsewhere they are a stack, and one call of torch serves all: a row holds every structure's embedding one
+after the other, [n, S, d]; the three products of the loss are one product for each of S slices. A structure of a
+stack comes to the same bits whatever others are beside it, and to those of training it by `steps` up to rounding.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch.nn import functional
 
 from autosf.algebra.summands import belonging_together
-from autosf.embedding.multiclass import LARGEST, LOG2_E, SMALLEST
+from autosf.embedding.epochs import optimisers
+from autosf.embedding.multiclass import LARGEST, LOG2_E, SMALLEST, Workspace
 from autosf.embedding.optimisers import Optimiser
 from autosf.embedding.queries import batches, training_queries
 from autosf.embedding.regularisers import PENALTIES
 from autosf.embedding.state import Epoch
-from autosf.embedding.steps import dropped
+from autosf.embedding.steps import dropped, multiclass_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,11 +37,13 @@ if TYPE_CHECKING:
     from autosf.embedding.state import State
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
+    Owned = tuple[Tensor, dict[str, Tensor]]  # a matrix and its optimiser's running sums
+
 LINE = 16  # floats in a line of the cache
 ROLES = {"head", "relation", "tail"}
 
 
-def stacked_epoch(
+def epoch_of_many(
     graph: KnowledgeGraph,
     settings: TrainingSettings,
     *,
@@ -50,47 +54,109 @@ def stacked_epoch(
     """A function that trains some structures for one epoch, from states that have come equally far."""
     queries = training_queries(graph, settings.reciprocal)
     stacks: dict[tuple[Structure, ...], Stack] = {}
+    rooms: list[Workspace] = []
 
-    def run(structures: Sequence[Structure], states: Sequence[State]) -> list[State]:
-        began, number, key = clock(), states[0].epochs, tuple(structures)
+    def company(structures: Sequence[Structure], states: Sequence[State]) -> Company:
+        if not rooms:
+            rooms.append(Workspace.of(states[0].entities, settings.batch_size, settings.score_megabytes))
+        if rooms[0].kernel is not None:
+            return OneByOne(structures, states, settings, rooms[0])
+        key = tuple(structures)
         if key not in stacks:
             stacks[key] = Stack(structures, device)
-        stack = stacks[key]
-        entities = joined(settings, [(state.entities, state.entity_sums) for state in states])
-        relations = joined(settings, [(state.relations, state.relation_sums) for state in states])
+        return Stacked(stacks[key], states, settings)
+
+    def run(structures: Sequence[Structure], states: Sequence[State]) -> list[State]:
+        began, number, dimension = clock(), states[0].epochs, states[0].entities.shape[1]
+        training = company(structures, states)
         rate = settings.learning_rate * settings.decay**number
         rng = np.random.default_rng((seed, number))
         generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
         total = torch.zeros(len(structures), device=device)
         with torch.no_grad():
             for batch in batches(queries, settings.batch_size, rng, device):
-                loss, by_entity, by_relation = stack.gradients(
-                    entities.matrix, relations.matrix, batch, settings, generator
-                )
-                entities.step(by_entity, rate)
-                relations.step(by_relation, rate)
-                total += loss * batch.triples
+                shape = len(batch.entities), dimension
+                kept = dropped(shape, settings, generator, states[0].entities.dtype)
+                total += training.step(batch, kept, rate) * batch.triples
         losses = (total / len(queries.answers)).tolist()
         seconds = (clock() - began) / len(structures)
-        parts = zip(
-            states, losses, parted(entities, len(states)), parted(relations, len(states)), strict=True
-        )
         return [
             replace(
                 state,
-                entities=own_entities,
-                relations=own_relations,
+                entities=entities,
+                relations=relations,
                 entity_sums=entity_sums,
                 relation_sums=relation_sums,
                 curve=(*state.curve, Epoch(number + 1, loss, seconds)),
             )
-            for state, loss, (own_entities, entity_sums), (own_relations, relation_sums) in parts
+            for state, loss, ((entities, entity_sums), (relations, relation_sums)) in zip(
+                states, losses, training.owned(), strict=True
+            )
         ]
 
     return run
 
 
-def joined(settings: TrainingSettings, owned: Sequence[tuple[Tensor, dict[str, Tensor]]]) -> Optimiser:
+class Company(Protocol):
+    """Structures under way together."""
+
+    def step(self, batch: Batch, kept: Tensor | None, rate: float) -> Tensor:
+        """One step of each, on the same batch; their mean losses per triple. [S]"""
+
+    def owned(self) -> Sequence[tuple[Owned, Owned]]:
+        """What each has of entities and of relations."""
+
+
+class OneByOne:
+    """Each structure by the compiled step, in the same memory."""
+
+    def __init__(
+        self,
+        structures: Sequence[Structure],
+        states: Sequence[State],
+        settings: TrainingSettings,
+        work: Workspace,
+    ) -> None:
+        self._structures, self._settings, self._work = structures, settings, work
+        self._optimisers = [optimisers(state, settings, in_place=False) for state in states]
+
+    def step(self, batch: Batch, kept: Tensor | None, rate: float) -> Tensor:
+        losses = []
+        for structure, (entities, relations) in zip(self._structures, self._optimisers, strict=True):
+            found = multiclass_gradients(
+                structure, entities.matrix, relations.matrix, batch, self._settings, self._work, kept
+            )
+            entities.step(found.entities, rate)
+            relations.step(found.relations, rate)
+            losses.append(found.loss)
+        return torch.stack(losses)
+
+    def owned(self) -> list[tuple[Owned, Owned]]:
+        return [((e.matrix, e.state()), (r.matrix, r.state())) for e, r in self._optimisers]
+
+
+class Stacked:
+    """All structures by one step of a stack."""
+
+    def __init__(self, stack: Stack, states: Sequence[State], settings: TrainingSettings) -> None:
+        self._stack, self._settings, self._count = stack, settings, len(states)
+        self._entities = joined(settings, [(state.entities, state.entity_sums) for state in states])
+        self._relations = joined(settings, [(state.relations, state.relation_sums) for state in states])
+
+    def step(self, batch: Batch, kept: Tensor | None, rate: float) -> Tensor:
+        loss, by_entity, by_relation = self._stack.gradients(
+            self._entities.matrix, self._relations.matrix, batch, self._settings, kept
+        )
+        self._entities.step(by_entity, rate)
+        self._relations.step(by_relation, rate)
+        return loss
+
+    def owned(self) -> list[tuple[Owned, Owned]]:
+        each = parted(self._entities, self._count), parted(self._relations, self._count)
+        return list(zip(*each, strict=True))
+
+
+def joined(settings: TrainingSettings, owned: Sequence[Owned]) -> Optimiser:
     """One optimiser for the matrices of all structures, column beside column."""
     sums = {
         name: value.clone() if name == "step" else torch.cat([of_one[name] for _, of_one in owned], 1)
@@ -99,7 +165,7 @@ def joined(settings: TrainingSettings, owned: Sequence[tuple[Tensor, dict[str, T
     return Optimiser(torch.cat([matrix for matrix, _ in owned], 1), settings, sums)
 
 
-def parted(optimiser: Optimiser, count: int) -> list[tuple[Tensor, dict[str, Tensor]]]:
+def parted(optimiser: Optimiser, count: int) -> list[Owned]:
     """Each structure's own matrix and running sums."""
 
     def parts(matrix: Tensor) -> list[Tensor]:
@@ -134,7 +200,7 @@ class Stack:
         relations: Tensor,
         batch: Batch,
         settings: TrainingSettings,
-        generator: torch.Generator,
+        kept: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Mean losses per triple and their gradients, penalties included: as `steps.multiclass_gradients`.
 
@@ -145,7 +211,6 @@ class Stack:
         e = self._cut(entities.index_select(0, batch.entities))
         r = self._cut(relations.index_select(0, batch.relations))
         queries = self._by_side(batch, lambda side, some: side.query(e[some], r[some]))
-        kept = dropped(queries[:, 0].shape, settings.dropout, generator, queries.dtype)
         asked = queries if kept is None else queries * kept[:, None]
         totals, by_query, by_entity = softmax(asked, self._cut(entities), counts)
         true = self._cut(functional.embedding_bag(targets.answers, entities, targets.starts, mode="sum"))

@@ -220,6 +220,16 @@ static int ask_relations(struct step *s, struct rows at, float weight) {
     return 1;
 }
 
+/* A step of Adagrad on some numbers, of which every thread has a range. */
+void adagrad(long threads, float *numbers, float *sums, const float *gradient, long count, double rate) {
+    float by = rate;
+#pragma omp parallel for simd num_threads(threads)
+    for (long i = 0; i < count; i++) {
+        sums[i] += gradient[i] * gradient[i];
+        numbers[i] -= by * gradient[i] / (sqrtf(sums[i]) + 1e-10f);
+    }
+}
+
 /* Mean loss per triple with its penalties, and its gradients. Returns 0 where a sum of powers left the floats. */
 int step(struct step *s) {
     double share = 1. / s->answer_count;

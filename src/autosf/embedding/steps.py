@@ -36,11 +36,12 @@ def multiclass_gradients(
     batch: Batch,
     settings: TrainingSettings,
     work: Workspace,
-    generator: torch.Generator,
+    kept: Tensor | None = None,
 ) -> Gradients:
-    """Loss and gradients of a batch of queries, penalties included: by the compiled step where there is one."""
-    shape = len(batch.entities), entities.shape[1]
-    kept = dropped(shape, settings.dropout, generator, entities.dtype)
+    """Loss and gradients of a batch of queries, penalties included: by the compiled step where there is one.
+
+    `kept` is what dropout multiplies the queries by.
+    """
     found = compiled_gradients(structure, entities, relations, batch, settings, work, kept)
     if found is not None:
         return Gradients(*found)
@@ -142,10 +143,10 @@ def answer_back(
 
 
 def dropped(
-    shape: tuple[int, ...], share: float, generator: torch.Generator, kind: torch.dtype = torch.float32
+    shape: tuple[int, ...], settings: TrainingSettings, generator: torch.Generator, kind: torch.dtype
 ) -> Tensor | None:
-    """A mask that drops entries and scales up the rest, or None."""
-    if not share:
+    """What dropout multiplies rows by: nothing for the dropped entries, more than one for the rest; or None."""
+    if not settings.dropout:
         return None
-    mask = torch.rand(shape, generator=generator, device=generator.device) >= share
-    return mask.to(kind).div_(1 - share)
+    mask = torch.rand(shape, generator=generator, device=generator.device) >= settings.dropout
+    return mask.to(kind).div_(1 - settings.dropout)

@@ -13,7 +13,7 @@ import torch
 
 from autosf.embedding.model import Model
 from autosf.embedding.settings import refuse_odd_dimension, stack_size
-from autosf.embedding.side_by_side import stacked_epoch
+from autosf.embedding.side_by_side import epoch_of_many
 from autosf.embedding.training import averaged, moved, refuse_empty, start, validated
 from autosf.runs.trial import (
     Keeper,
@@ -92,7 +92,7 @@ def run_side_by_side(asked: Asked, seen: SearchGraph) -> Iterator[tuple[int, Rec
     first, outside = asked[0]
     began = outside.clock()
     under_way = [begun(place, task, outside, seen) for place, (task, outside) in enumerate(asked)]
-    run = stacked_epoch(
+    run = epoch_of_many(
         seen.graph,
         first.settings,
         seed=first.trial.seed,
