@@ -67,7 +67,7 @@ def test_what_was_cut_comes_to_the_same_with_other_workers(graph, tmp_path, end,
 
 def test_out_of_time_there_is_a_winner_and_more_time_goes_on(graph, tmp_path, capfd):
     folder = tmp_path / "run"
-    command = ["search", graph, *LONGER, "--out", folder, "--budget", "12s", "--trials", 160, "--workers", 1]
+    command = ["search", graph, *LONGER, "--out", folder, "--budget", "15s", "--trials", 90, "--workers", 1]
     began = time.monotonic()
     short = answered(capfd, *command)
     assert time.monotonic() - began < 60
