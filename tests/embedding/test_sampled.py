@@ -16,6 +16,7 @@ from autosf.embedding.optimisers import Optimiser
 from autosf.embedding.sampled import contrasted_gradients, shared_softmax_gradients
 from autosf.embedding.sampling import Cache, Negatives, bernoulli, tail_chances, uniform
 from autosf.embedding.settings import TrainingSettings
+from autosf.embedding.steps import dropped
 from autosf.embedding.training import train
 from autosf.errors import UserError
 from autosf.graph.knowledge_graph import KnowledgeGraph
@@ -142,8 +143,10 @@ def test_dropout_and_dura_reach_the_queries_of_sampled_losses(loss, embeddings, 
     entities, relations = embeddings
 
     def found(entities, relations):
-        generator = torch.Generator().manual_seed(3)  # the same entries are dropped each time
-        return gradients(ANALOGY, entities, relations, asked, candidates, settings, generator)
+        kept = dropped(
+            len(asked.entities), settings, np.random.default_rng(3), entities
+        )  # the same each time
+        return gradients(ANALOGY, entities, relations, asked, candidates, settings, kept)
 
     step, gradient = 1e-6, dense(found(*embeddings).entity_rows, found(*embeddings).entities, N)
     for row, column in ((0, 0), (int(triples[0, 0]), 3), (int(triples[1, 2]), 6)):

@@ -45,7 +45,7 @@ def test_losses_and_gradients_are_those_of_single_steps(kind, size):
     batch = batch_of(queries, np.arange(3, len(queries), 4), CPU)
     state = start(GRAPH, replace(settings, start_scale=size), seed=1)
     count = len(STRUCTURES)
-    kept = dropped((len(batch.entities), 8), settings, torch.Generator().manual_seed(5), torch.float32)
+    kept = dropped(len(batch.entities), settings, np.random.default_rng(5), state.entities)
     with torch.no_grad():
         losses, by_entity, by_relation = Stack(STRUCTURES, CPU).gradients(
             state.entities.repeat(1, count),

@@ -49,8 +49,8 @@ def compiled_gradients(
     settings: TrainingSettings,
     work: Workspace,
     kept: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor] | None:
-    """Loss [] and gradients towards entities [N, d] and relations [R, d], the entities' in the workspace.
+) -> tuple[float, Tensor, Tensor] | None:
+    """Loss and gradients towards entities [N, d] and relations [R, d], the entities' in the workspace.
 
     None where there is no library for these numbers, or where a sum of powers left the floats.
     """
@@ -85,7 +85,7 @@ def compiled_gradients(
     )
     if not work.kernel.step(step):
         return None
-    return torch.tensor(step.loss), work.entity_gradient, by_relation
+    return step.loss, work.entity_gradient, by_relation
 
 
 @lru_cache(maxsize=1024)

@@ -124,11 +124,9 @@ def multiclass_epoch(
     def learn(entities: Optimiser, relations: Optimiser, rate: float, rng: np.random.Generator) -> float:
         if not work:
             work.append(Workspace.of(entities.matrix, settings.batch_size, settings.score_megabytes))
-        generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
         total = torch.zeros((), device=device)
         for batch in batches(queries, settings.batch_size, rng, device):
-            shape = len(batch.entities), entities.matrix.shape[1]
-            kept = dropped(shape, settings, generator, entities.matrix.dtype)
+            kept = dropped(len(batch.entities), settings, rng, entities.matrix)
             found = gradients_of(entities.matrix, relations.matrix, batch, settings, work[0], kept)
             entities.step(found.entities, rate)
             relations.step(found.relations, rate)
@@ -155,9 +153,6 @@ def sampled_epoch(
 
     def learn(entities: Optimiser, relations: Optimiser, rate: float, rng: np.random.Generator) -> float:
         total, count = torch.zeros((), device=device), 0
-        generator = torch.Generator(device) if settings.dropout else None
-        if generator is not None:
-            generator.manual_seed(int(rng.integers(2**62)))
         for triples in shuffled(graph.train, settings.batch_size, rng):
             if drawer is None:
                 drawn = rng.integers(0, len(entities.matrix), settings.negatives)
@@ -165,8 +160,9 @@ def sampled_epoch(
             else:
                 found = drawer(triples, entities.matrix, relations.matrix, rng)
                 asked, candidates = one_side(triples, found, reciprocal, device)
+            kept = dropped(len(asked.entities), settings, rng, entities.matrix)
             step: RowGradients = gradients(
-                structure, entities.matrix, relations.matrix, asked, candidates, settings, generator
+                structure, entities.matrix, relations.matrix, asked, candidates, settings, kept
             )
             entities.step_rows(step.entity_rows, step.entities, rate)
             relations.step_rows(step.relation_rows, step.relations, rate)

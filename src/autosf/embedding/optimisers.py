@@ -32,8 +32,14 @@ class Optimiser:
         name = settings.optimiser
         self._step, self._row_step = WHOLE_STEPS[name], ROW_STEPS[name]
         self._whole_names, self._row_names = WHOLE_SUMS[name], ROW_SUMS[name]
+        self._compiled = kernel() if name == "adagrad" and plain(matrix) else None
+        self._compiled_steps = 0
 
     def step(self, gradient: Tensor, learning_rate: float) -> None:
+        if self._compiled is not None and gradient.is_contiguous():
+            self._compiled.adagrad(self.matrix, self._having(("sum",))["sum"], gradient, learning_rate)
+            self._compiled_steps += 1
+            return
         self._step(self.matrix, self._having(self._whole_names), gradient, learning_rate)
 
     def step_rows(self, rows: Tensor, gradients: Tensor, learning_rate: float) -> None:
@@ -53,15 +59,13 @@ class Optimiser:
 
     def state(self) -> dict[str, Tensor]:
         """The running sums, by name."""
+        if self._compiled_steps:
+            self._having(("step",))["step"] += self._compiled_steps
+            self._compiled_steps = 0
         return self._sums
 
 
 def adagrad_whole(matrix: Tensor, sums: dict[str, Tensor], gradient: Tensor, rate: float) -> None:
-    compiled = kernel() if all(map(plain, (matrix, sums["sum"], gradient))) else None
-    if compiled is not None:
-        compiled.adagrad(matrix, sums["sum"], gradient, rate)
-        sums["step"] += 1
-        return
     adagrad(
         [matrix],
         [gradient],

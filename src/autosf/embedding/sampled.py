@@ -16,7 +16,7 @@ from torch.nn import functional
 from autosf.embedding.kernels import in_columns
 from autosf.embedding.multiclass import LARGEST, LOG2_E, SMALLEST
 from autosf.embedding.regularisers import penalised, penalised_relations, penalised_sources
-from autosf.embedding.steps import answer_back, ask, dropped
+from autosf.embedding.steps import answer_back, ask
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,11 +53,12 @@ def contrasted_gradients(
     asked: Asked,
     candidates: Tensor,
     settings: TrainingSettings,
-    generator: torch.Generator | None = None,
+    kept: Tensor | None = None,
 ) -> RowGradients:
     """Logistic or hinge loss of each query's answer against its own candidates [n, m]."""
     e, r = entities[asked.entities], relations[asked.relations]
-    queries, kept = kept_queries(ask(structure, e, r, asked.tail_queries), settings, generator)
+    queries = ask(structure, e, r, asked.tail_queries)
+    queries = queries if kept is None else queries * kept
     true, false = entities[asked.answers], entities[candidates]  # [n, d], [n, m, d]
     positive = (queries * true).sum(-1)
     negative = torch.bmm(false, queries[:, :, None])[:, :, 0]
@@ -99,7 +100,7 @@ def shared_softmax_gradients(
     asked: Asked,
     candidates: Tensor,
     settings: TrainingSettings,
-    generator: torch.Generator | None = None,
+    kept: Tensor | None = None,
 ) -> RowGradients:
     """Softmax of each answer against candidates [m] that all queries share, weighted up to all entities.
 
@@ -109,7 +110,8 @@ def shared_softmax_gradients(
     it whole).
     """
     e, r = in_columns(entities, asked.entities), in_columns(relations, asked.relations)
-    queries, kept = kept_queries(ask(structure, e, r, asked.tail_queries).contiguous(), settings, generator)
+    queries = ask(structure, e, r, asked.tail_queries).contiguous()
+    queries = queries if kept is None else queries * kept
     true, false = entities.index_select(0, asked.answers), entities.index_select(0, candidates)
     positive = (queries * true).sum(-1)
     powers, sums, shift = powers_of(queries, false, same_pairs(candidates, asked.answers))
@@ -156,14 +158,6 @@ def same_pairs(candidates: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
     before = count.cumsum(0) - count
     rows = torch.arange(len(columns), device=answers.device) + (first - before)[columns]
     return places[rows], columns
-
-
-def kept_queries(
-    queries: Tensor, settings: TrainingSettings, generator: torch.Generator | None
-) -> tuple[Tensor, Tensor | None]:
-    """The queries after dropout, and what it has multiplied them by."""
-    kept = None if generator is None else dropped(queries.shape, settings, generator, queries.dtype)
-    return (queries, None) if kept is None else (queries * kept, kept)
 
 
 def gathered(

@@ -67,16 +67,14 @@ def epoch_of_many(
         return Stacked(stacks[key], states, settings)
 
     def run(structures: Sequence[Structure], states: Sequence[State]) -> list[State]:
-        began, number, dimension = clock(), states[0].epochs, states[0].entities.shape[1]
+        began, number = clock(), states[0].epochs
         training = company(structures, states)
         rate = settings.learning_rate * settings.decay**number
         rng = np.random.default_rng((seed, number))
-        generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
         total = torch.zeros(len(structures), device=device)
         with torch.no_grad():
             for batch in batches(queries, settings.batch_size, rng, device):
-                shape = len(batch.entities), dimension
-                kept = dropped(shape, settings, generator, states[0].entities.dtype)
+                kept = dropped(len(batch.entities), settings, rng, states[0].entities)
                 total += training.step(batch, kept, rate) * batch.triples
         losses = (total / len(queries.answers)).tolist()
         seconds = (clock() - began) / len(structures)
@@ -128,8 +126,8 @@ class OneByOne:
             )
             entities.step(found.entities, rate)
             relations.step(found.relations, rate)
-            losses.append(found.loss)
-        return torch.stack(losses)
+            losses.append(float(found.loss))
+        return torch.tensor(losses)
 
     def owned(self) -> list[tuple[Owned, Owned]]:
         return [((e.matrix, e.state()), (r.matrix, r.state())) for e, r in self._optimisers]

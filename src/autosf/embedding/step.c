@@ -58,6 +58,12 @@ static void add(float by, const float *row, long d, float *restrict to) {
     for (long k = 0; k < d; k++) to[k] += by * row[k];
 }
 
+static int is_alone(const int *first, int leader, int parts) {
+    for (int part = leader + 1; part < parts; part++)
+        if (first[part] == leader) return 0;
+    return 1;
+}
+
 /* The penalty of a row, its gradient added: squares, or cubes of the lengths of vectors whose parts `first` joins. */
 static float penalised(const struct step *s, const float *row, const int *first, float weight, float *restrict gradient) {
     long width = s->d / s->parts;
@@ -69,6 +75,17 @@ static float penalised(const struct step *s, const float *row, const int *first,
     }
     for (int leader = 0; leader < s->parts; leader++) {
         if (first[leader] != leader) continue;
+        if (is_alone(first, leader, s->parts)) {
+            const float *part = row + leader * width;
+            float *to = gradient + leader * width;
+#pragma omp simd reduction(+ : sum)
+            for (long k = 0; k < width; k++) {
+                float bent = fabsf(part[k]) * part[k];
+                to[k] += 3 * weight * bent;
+                sum += bent * part[k];
+            }
+            continue;
+        }
         memset(length, 0, sizeof length);
         for (int part = leader; part < s->parts; part++)
             if (first[part] == leader)
