@@ -18,8 +18,10 @@ import torch
 from autosf.algebra.zoo import named
 from autosf.embedding.epochs import epoch_runner, optimisers
 from autosf.embedding.multiclass import Workspace
+from autosf.embedding.presets import preset
 from autosf.embedding.queries import batches, training_queries
-from autosf.embedding.settings import TrainingSettings
+from autosf.embedding.settings import WIDEST, TrainingSettings
+from autosf.embedding.side_by_side import epoch_of_many
 from autosf.embedding.steps import multiclass_gradients
 from autosf.embedding.training import start
 from autosf.graph.reading import read_graph
@@ -36,6 +38,7 @@ BARS = {("FB15k-237", 64): 6, ("WN18RR", 64): 4, ("FB15k-237", 256): 5, ("WN18RR
 ROUNDS = {64: 20, 256: 12}
 GEMM_SHARE = 60  # percent of the best rate
 THEIR_BATCH = 512
+SMALL_GRAPHS = ("Nations", "UMLS", "Kinships", "CoDEx-S")
 
 
 def data_folder() -> Path:
@@ -160,7 +163,7 @@ def run() -> list[Measured]:
     above, whole = peak_memory("FB15k-237", 256)
     note = f"{whole:.0f} MB in all"
     lines.append(Measured("FB15k-237, d = 256: peak above torch alone", above, "MB", 1024, note))
-    return lines + process_lines() + sampled_lines()
+    return lines + process_lines() + small_lines() + sampled_lines()
 
 
 def process_lines() -> list[Measured]:
@@ -181,6 +184,49 @@ def process_lines() -> list[Measured]:
             "x",
         )
     ]
+
+
+def small_epochs(graph_name: str, rounds: int = 4) -> tuple[float, float]:
+    """Milliseconds of a structure's epoch with the graph's preset, alone and as one of 16, the best of each."""
+    torch.set_num_threads(1)
+    graph = read_graph(data_folder() / graph_name)
+    settings, structures = preset(graph_name), [COMPLEX] * WIDEST
+    how = {"seed": 0, "device": torch.device("cpu"), "clock": time.perf_counter}
+    alone = epoch_runner(graph, COMPLEX, settings, **how)
+    together = epoch_of_many(graph, settings, **how)
+    first = start(graph, settings, 0)
+    found = [(alone(first), together(structures, [first] * WIDEST)[0]) for _ in range(rounds)]
+    one, many = (
+        1000 * min(state.curve[-1].seconds for state in states) for states in zip(*found, strict=True)
+    )
+    return one, many
+
+
+def small_lines() -> list[Measured]:
+    """Small graphs, where a step is mostly its calls: the compiled step against torch's."""
+    lines = []
+    for name in SMALL_GRAPHS:
+        code = f"from benchmarks.training import small_epochs; print(*small_epochs({name!r}))"
+        ours, theirs = (
+            [float(word) for word in done.stdout.split()]
+            for done in (
+                subprocess.run(
+                    [sys.executable, "-c", code],
+                    env={**os.environ, "AUTOSF_KERNEL": kind},
+                    capture_output=True,
+                    check=True,
+                )
+                for kind in ("", "torch")
+            )
+        )
+        for what, one, other in zip(("alone", f"one of {WIDEST}"), ours, theirs, strict=True):
+            note = f"{one:.1f} and {other:.1f} ms"
+            lines.append(
+                Measured(
+                    f"{name}, {what}: an epoch, times faster than by torch", other / one, "x", None, note
+                )
+            )
+    return lines
 
 
 def sampled_lines() -> list[Measured]:
