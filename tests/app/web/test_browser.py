@@ -188,7 +188,7 @@ def test_the_live_view_follows_a_search_through_a_kill_and_its_resumption(opened
     graph, folder = write_graph(made, tmp_path / "rules"), tmp_path / "run"
     slow = [
         "--epochs",
-        2000,
+        800,
         "--dimension",
         8,
         "--set",
