@@ -58,50 +58,55 @@ static void add(float by, const float *row, long d, float *restrict to) {
     for (long k = 0; k < d; k++) to[k] += by * row[k];
 }
 
-static int is_alone(const int *first, int leader, int parts) {
-    for (int part = leader + 1; part < parts; part++)
-        if (first[part] == leader) return 0;
-    return 1;
+/* The sum of |x|^3 over a part, times the weight; its gradient is added. */
+static float cubes_of_part(const float *part, long width, float weight, float *restrict gradient) {
+    float sum = 0.f;
+#pragma omp simd reduction(+ : sum)
+    for (long k = 0; k < width; k++) {
+        float bent = fabsf(part[k]) * part[k];
+        gradient[k] += 3 * weight * bent;
+        sum += bent * part[k];
+    }
+    return weight * sum;
 }
 
-/* The penalty of a row, its gradient added: squares, or cubes of the lengths of vectors whose parts `first` joins. */
-static float penalised(const struct step *s, const float *row, const int *first, float weight, float *restrict gradient) {
-    long width = s->d / s->parts;
+/* The same of the lengths of vectors: of those parts of a row whose `first` one is the leader, entry by entry. */
+static float cubes_of_vectors(const float *row, const int *first, int leader, int parts, long width, float weight,
+                              float *restrict gradient) {
     float sum = 0.f, length[width];
+    memset(length, 0, sizeof length);
+    for (int part = leader; part < parts; part++)
+        if (first[part] == leader)
+            for (long k = 0; k < width; k++) length[k] += row[part * width + k] * row[part * width + k];
+#pragma omp simd reduction(+ : sum)
+    for (long k = 0; k < width; k++) {
+        float square = length[k];
+        length[k] = sqrtf(square);
+        sum += square * length[k];
+    }
+    for (int part = leader; part < parts; part++)
+        if (first[part] == leader)
+            for (long k = 0; k < width; k++)
+                gradient[part * width + k] += 3 * weight * length[k] * row[part * width + k];
+    return weight * sum;
+}
+
+/* The penalty of a row, its gradient added: squares, or cubes of the vectors that `first` makes of its parts. */
+static float penalised(const struct step *s, const float *row, const int *first, float weight, float *gradient) {
+    long width = s->d / s->parts;
+    float sum = 0.f;
     if (weight == 0.f) return 0.f;
     if (!first) {
         add(2 * weight, row, s->d, gradient);
         return weight * dot(row, row, s->d);
     }
     for (int leader = 0; leader < s->parts; leader++) {
-        if (first[leader] != leader) continue;
-        if (is_alone(first, leader, s->parts)) {
-            const float *part = row + leader * width;
-            float *to = gradient + leader * width;
-#pragma omp simd reduction(+ : sum)
-            for (long k = 0; k < width; k++) {
-                float bent = fabsf(part[k]) * part[k];
-                to[k] += 3 * weight * bent;
-                sum += bent * part[k];
-            }
-            continue;
-        }
-        memset(length, 0, sizeof length);
-        for (int part = leader; part < s->parts; part++)
-            if (first[part] == leader)
-                for (long k = 0; k < width; k++) length[k] += row[part * width + k] * row[part * width + k];
-#pragma omp simd reduction(+ : sum)
-        for (long k = 0; k < width; k++) {
-            float square = length[k];
-            length[k] = sqrtf(square);
-            sum += square * length[k];
-        }
-        for (int part = leader; part < s->parts; part++)
-            if (first[part] == leader)
-                for (long k = 0; k < width; k++)
-                    gradient[part * width + k] += 3 * weight * length[k] * row[part * width + k];
+        int members = 0;
+        for (int part = leader; part < s->parts; part++) members += first[part] == leader;
+        if (members == 1) sum += cubes_of_part(row + leader * width, width, weight, gradient + leader * width);
+        if (members > 1) sum += cubes_of_vectors(row, first, leader, s->parts, width, weight, gradient);
     }
-    return weight * sum;
+    return sum;
 }
 
 /* Adds row which[i] of `rows`, or row i, to row ids[i] of `to`, in that order. */
