@@ -324,6 +324,14 @@ def test_then_those_who_may_be_the_best_get_further_seeds():
     assert to_play(figures(a=(0.4,), b=(0.4,), c=(0.4,)), [A, B, C], Rules()) == []
 
 
+def test_seeds_that_agree_on_the_whole_graph_leave_less_doubt_than_the_sample_did():
+    rules = Rules(seeds=3, noise=0.01)
+    agreeing = figures(a=(0.401, 0.400), b=(0.391, 0.390), c=(0.30,))
+    assert to_play(agreeing, [A, B, C], rules) == []
+    apart = figures(a=(0.410, 0.390), b=(0.400, 0.380), c=(0.30,))
+    assert to_play(apart, [A, B, C], rules) == [A, B]
+
+
 def test_who_has_no_time_or_diverges_has_no_turn():
     rules = Rules(seeds=3, noise=0.01)
     cut = figures(a=(0.40,), b=(0.39,))

@@ -56,7 +56,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """At most so many seeds of each, and what one seed does to an MRR: a standard deviation."""
+    """At most so many seeds of each, and what one seed did to an MRR on the sample: a standard deviation."""
 
     seeds: int = 1
     noise: float = 0.0
@@ -86,12 +86,21 @@ def in_doubt(played: Sequence[Played], noise: float) -> list[Structure]:
     if not measured:
         return []
     best = max(measured, key=lambda one: one.order)
+    spread = spread_there(measured, noise)
 
     def error(one: Played) -> float:
-        return float(noise * (1 / len(one.values) + 1 / len(best.values)) ** 0.5)
+        return float(spread * (1 / len(one.values) + 1 / len(best.values)) ** 0.5)
 
     close = [one.structure for one in measured if best.order - one.order <= DOUBT * error(one)]
     return close if len(close) > 1 else []
+
+
+def spread_there(played: Sequence[Played], noise: float) -> float:
+    """What a seed does on the whole graph, where it is often less than on the sample, whose noise counts as much
+    as one more seed of one contestant."""
+    several = [(one.spread**2, len(one.values) - 1) for one in played if one.spread is not None]
+    freedom = 1 + sum(seeds for _, seeds in several)
+    return float(((noise**2 + sum(square * seeds for square, seeds in several)) / freedom) ** 0.5)
 
 
 def kept_figures(run: Run) -> dict[Structure, Played]:
