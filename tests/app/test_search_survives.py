@@ -72,7 +72,7 @@ def test_out_of_time_there_is_a_winner_and_more_time_goes_on(graph, tmp_path, ca
     short = answered(capfd, *command)
     assert time.monotonic() - began < 60
     assert short["ending"] == "the time is used up"
-    assert short["best"]["seeds"] in (1, 3), "a busy machine may have no time for the finals"
+    assert short["best"]["seeds"] == 3
     assert answered(capfd, "resume", folder) == short
     longer = answered(capfd, "resume", folder, "--budget", "10m", "--workers", 2)
     assert longer["trials"] > short["trials"]

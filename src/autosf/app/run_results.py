@@ -19,7 +19,7 @@ from autosf.errors import UserError
 from autosf.graph.text_lines import shown
 from autosf.runs.leaderboard import leaderboard
 from autosf.runs.ledger import is_held, opened_ledger
-from autosf.runs.playoff import Rules, kept_playoff
+from autosf.runs.playoff import Rules, kept_playoff, pooled_spread
 from autosf.runs.run import facts_of, open_run
 from autosf.search.settings import SearchSettings
 from autosf.search.verdict import is_human_designed, verdict
@@ -133,9 +133,7 @@ def contestants(ranking: list[Best], count: int) -> list[Best]:
 
 def seeds_spread(finalists: Sequence[Best]) -> float:
     """What a seed does to an MRR, pooled over finalists that have several; 0 where none has."""
-    several = [(one.spread, one.seeds - 1) for one in finalists if one.spread is not None]
-    freedom = sum(seeds for _, seeds in several)
-    return float((sum(spread**2 * seeds for spread, seeds in several) / freedom) ** 0.5) if freedom else 0.0
+    return pooled_spread([(one.spread, one.seeds - 1) for one in finalists if one.spread is not None])
 
 
 def final_dimension(run: Run) -> int:

@@ -165,9 +165,9 @@ static int ask_entities(struct step *s, struct rows at, double share) {
 #pragma omp parallel for num_threads(s->threads)
     for (long i = 0; i < n; i++) {
         const float *e = s->entities + s->sources[i] * d, *r = s->relations + s->asked_relations[i] * d;
+        int role = i < s->tail_queries ? HEAD : TAIL, wanted = HEAD + TAIL - role;
         float *query = at.asked + i * d;
-        if (i < s->tail_queries) contract(s, TAIL, HEAD, e, RELATION, r, query);
-        else contract(s, HEAD, TAIL, e, RELATION, r, query);
+        contract(s, wanted, role, e, RELATION, r, query);
         if (s->kept)
             for (long k = 0; k < d; k++) query[k] *= s->kept[i * d + k];
     }

@@ -98,9 +98,14 @@ def in_doubt(played: Sequence[Played], noise: float) -> list[Structure]:
 def spread_there(played: Sequence[Played], noise: float) -> float:
     """What a seed does on the whole graph, where it is often less than on the sample, whose noise counts as much
     as one more seed of one contestant."""
-    several = [(one.spread**2, len(one.values) - 1) for one in played if one.spread is not None]
-    freedom = 1 + sum(seeds for _, seeds in several)
-    return float(((noise**2 + sum(square * seeds for square, seeds in several)) / freedom) ** 0.5)
+    several = [(one.spread, len(one.values) - 1) for one in played if one.spread is not None]
+    return pooled_spread([(noise, 1), *several])
+
+
+def pooled_spread(several: Sequence[tuple[float, int]]) -> float:
+    """One standard deviation of several, each with its degrees of freedom; 0 where there are none."""
+    freedom = sum(own for _, own in several)
+    return float((sum(spread**2 * own for spread, own in several) / freedom) ** 0.5) if freedom else 0.0
 
 
 def kept_figures(run: Run) -> dict[Structure, Played]:
