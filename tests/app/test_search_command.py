@@ -391,6 +391,7 @@ def shown_leaderboard(width, **changes):
     rows = {
         "leaderboard": [{**ROW, "epochs": 120, "blocks": 16}],
         "sample": None,
+        "draw": None,
         "run": "r",
         "playoff": None,
     }

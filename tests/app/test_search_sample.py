@@ -12,7 +12,7 @@ from autosf.app import final_model
 from autosf.app.cli import run
 from autosf.app.report.content import content_of
 from autosf.app.run_results import Best, contestants, outcome_of
-from autosf.app.search_sample import final_settings, searched_part, told_sample
+from autosf.app.search_sample import for_all, searched_part, told_sample
 from autosf.app.training import Diverged
 from autosf.app.web.watching import Watch, leaderboard_of
 from autosf.embedding.presets import LARGE
@@ -91,11 +91,11 @@ def test_a_sample_as_large_as_the_graph_is_the_graph(graph):
 
 def test_the_exact_loss_gives_way_on_a_large_graph():
     exact = TrainingSettings(dimension=32, learning_rate=0.3)
-    assert final_settings(exact, LARGE) == exact
-    assert final_settings(exact, LARGE + 1).loss == "sampled-softmax"
-    assert final_settings(exact, LARGE + 1).learning_rate == 0.3
+    assert for_all(exact, LARGE) == exact
+    assert for_all(exact, LARGE + 1).loss == "sampled-softmax"
+    assert for_all(exact, LARGE + 1).learning_rate == 0.3
     hinge = TrainingSettings(loss="hinge")
-    assert final_settings(hinge, LARGE + 1) == hinge
+    assert for_all(hinge, LARGE + 1) == hinge
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_the_best_on_the_sample_meet_on_the_whole_and_the_best_there_wins(graph,
     figures = [row["valid_mrr"] for row in result["playoff"]]
     assert len(figures) == 3
     assert figures == sorted(figures, reverse=True)
-    assert said.count("play-off on the whole graph") == 3
+    assert said.count("play-off, trained in full") == 3
     assert any(row["names"] for row in result["playoff"]), "a human-designed one is among them"
     assert result["best"]["structure"] == result["playoff"][0]["structure"]
     model = autosf.load(out)
@@ -131,7 +131,7 @@ def test_the_best_on_the_sample_meet_on_the_whole_and_the_best_there_wins(graph,
     assert not (out / "playoff").exists()
     human = next(row["valid_mrr"] for row in result["playoff"][1:] if row["names"])
     assert autosf.load(out / "human").facts["metrics"]["valid"]["mrr"] == human
-    assert f"on the whole graph: {figures[0]:.4f}" in " ".join(content_of(open_run(out)).headline)
+    assert f"trained in full: {figures[0]:.4f}" in " ".join(content_of(open_run(out)).headline)
     assert answered(capfd, "resume", out)[1] == result
 
 

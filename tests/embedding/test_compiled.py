@@ -16,7 +16,7 @@ from autosf.algebra.zoo import named
 from autosf.embedding import compiled
 from autosf.embedding.compiled import BY_PROCESSOR, Kernel, Uncompiled, built
 from autosf.embedding.compiled_steps import compiled_gradients
-from autosf.embedding.multiclass import Targets, Workspace, multiclass_plainly
+from autosf.embedding.multiclass import StandIns, Targets, Workspace, multiclass_plainly
 from autosf.embedding.queries import Batch
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.steps import ask, dropped, multiclass_gradients, torch_gradients
@@ -48,21 +48,27 @@ def rows(n: int, d: int, seed: int) -> torch.Tensor:
     return torch.randn(n, d, generator=torch.Generator().manual_seed(seed)) * 0.3
 
 
-def batch(n: int, entities: int, relations: int, tail_queries: int, seed: int = 3) -> Batch:
-    """Queries with one to four answers each."""
+def batch(
+    n: int, entities: int, relations: int, tail_queries: int, seed: int = 3, *, drawn: bool = False
+) -> Batch:
+    """Queries with one to four answers each, against all entities or some that stand for more."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 5, n)
 
     def some(below: int, size: int) -> torch.Tensor:
         return torch.from_numpy(rng.integers(0, below, size))
 
+    sources = some(entities, n)
     targets = Targets(
         rows=torch.from_numpy(np.repeat(np.arange(n), counts)),
         starts=torch.from_numpy(np.cumsum(counts) - counts),
-        answers=some(entities, counts.sum()),
+        answers=torch.from_numpy(
+            np.concatenate([rng.choice(entities, count, replace=False) for count in counts])
+        ),
         counts=torch.from_numpy(counts).float(),
+        drawn=StandIns(torch.from_numpy(rng.uniform(1, 30, entities)).float(), sources) if drawn else None,
     )
-    return Batch(some(entities, n), some(relations, n), tail_queries, targets, int(counts.sum()))
+    return Batch(sources, some(relations, n), tail_queries, targets, int(counts.sum()))
 
 
 def work_of(kernel: Kernel, entities: torch.Tensor, block: int) -> Workspace:
@@ -92,6 +98,7 @@ def with_threads(threads: int) -> Iterator[None]:
     regulariser=st.sampled_from(["n3", "n3-moduli", "l2", "dura", "none"]),
     dropout=st.sampled_from([0, 0.2]),
     relation_prediction=st.sampled_from([0, 0.7]),
+    drawn=st.booleans(),
     threads=st.integers(1, 3),
 )
 def test_the_compiled_step_equals_torchs(
@@ -105,11 +112,12 @@ def test_the_compiled_step_equals_torchs(
     regulariser,
     dropout,
     relation_prediction,
+    drawn,
     threads,
 ):
     kernel = kernel_for(processor)
     d = vectors * kernel.vector
-    e, r, some = rows(entities, d, 1), rows(11, d, 2), batch(n, entities, 11, int(tails * n))
+    e, r, some = rows(entities, d, 1), rows(11, d, 2), batch(n, entities, 11, int(tails * n), drawn=drawn)
     asked = TrainingSettings(
         dropout=dropout,
         regulariser=regulariser,
@@ -152,7 +160,23 @@ def test_powers_are_right_to_the_last_bits(processor):
     q[:, 0], e[0, 0] = asked, 1.0
     powers, by_query = torch.empty(kernel.powers_room(1, n)), torch.empty(n, d)
     scratch = torch.empty(kernel.step_room(1, d, n, n))
-    arguments = [1, e, 1, d, q, n, ones, powers, torch.empty(n), by_query, torch.empty_like(e), 0, scratch]
+    no_draw = torch.empty(0)  # whose address is none
+    arguments = [
+        1,
+        e,
+        1,
+        d,
+        no_draw,
+        q,
+        n,
+        ones,
+        powers,
+        torch.empty(n),
+        by_query,
+        torch.empty_like(e),
+        0,
+        scratch,
+    ]
     given_ = [x.data_ptr() if isinstance(x, torch.Tensor) else x for x in arguments]
     kinds = [ctypes.c_void_p if isinstance(x, torch.Tensor) else ctypes.c_long for x in arguments]
     assert kernel.library.softmax(*(kind(x) for kind, x in zip(kinds, given_, strict=True)))
@@ -162,11 +186,12 @@ def test_powers_are_right_to_the_last_bits(processor):
     assert error.max() < 2e-7
 
 
+@pytest.mark.parametrize("drawn", [False, True])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 40.0, float("nan")])
-def test_what_leaves_the_floats_is_done_again_by_torch(scale):
+def test_what_leaves_the_floats_is_done_again_by_torch(scale, drawn):
     """The loss is that of its definition, and what is not a number is seen."""
     kernel = kernel_for(PLAYABLE[0] if PLAYABLE else "AVX2")
-    e, r, some = rows(500, 32, 1) * scale, rows(7, 32, 2) * scale, batch(200, 500, 7, 120)
+    e, r, some = rows(500, 32, 1) * scale, rows(7, 32, 2) * scale, batch(200, 500, 7, 120, drawn=drawn)
     asked = TrainingSettings(regulariser="none")
     work = work_of(kernel, e, 128)
     found = multiclass_gradients(COMPLEX, e, r, some, asked, work)
@@ -278,3 +303,16 @@ def test_the_compiled_adagrad_equals_torchs(processor, entities, threads):
         expected.grad = gradient.clone()
         theirs.step()
     torch.testing.assert_close(matrix, expected.detach())
+
+
+@pytest.mark.parametrize("processor", BY_PROCESSOR)
+def test_adagrad_on_some_rows_leaves_the_others(processor):
+    kernel = kernel_for(processor)
+    some, gradients = torch.tensor([3, 0, 700]), rows(3, 19, 1)
+    matrix, sums = rows(900, 19, 9), rows(900, 19, 8).abs()
+    whole, its_sums, gradient = matrix.clone(), sums.clone(), torch.zeros(900, 19)
+    gradient[some] = gradients
+    kernel.adagrad(whole, its_sums, gradient, 0.3)
+    kernel.adagrad_rows(matrix, sums, some, gradients, 0.3)
+    assert torch.equal(matrix, whole)
+    assert torch.equal(sums, its_sums)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import count, product
-from math import log
 
 import numpy as np
 import pytest
@@ -10,10 +9,10 @@ import torch
 from torch.nn import functional
 
 from autosf.algebra.zoo import named
-from autosf.embedding.epochs import both_sides, one_side
+from autosf.embedding.epochs import one_side
 from autosf.embedding.kernels import contract_plainly
 from autosf.embedding.optimisers import Optimiser
-from autosf.embedding.sampled import contrasted_gradients, shared_softmax_gradients
+from autosf.embedding.sampled import contrasted_gradients
 from autosf.embedding.sampling import Cache, Negatives, bernoulli, tail_chances, uniform
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.steps import dropped
@@ -84,63 +83,13 @@ def test_contrasted_losses_equal_autograd(kind, embeddings, triples):
     assert_same(found, loss / 6, entities, relations)
 
 
-@pytest.mark.parametrize("scale", [1, 30])  # scores in the thousands, whose powers no float holds
-def test_shared_softmax_equals_autograd(embeddings, triples, scale):
-    settings = TrainingSettings(loss="sampled-softmax", regulariser="none")
-    embeddings = tuple(scale * rows for rows in embeddings)
-    candidates = torch.tensor([0, int(triples[0, 2]), 5, int(triples[0, 2])])
-    found = shared_softmax_gradients(ANALOGY, *embeddings, both_sides(triples, 0, CPU), candidates, settings)
-    entities, relations = (x.clone().requires_grad_() for x in embeddings)
-    loss, weight = 0.0, log(N / 4)
-    for h, r, t in triples.tolist():
-        positive = plain_score(entities, relations, [h], [r], [t])
-        tails = [c for c in candidates.tolist() if c != t]
-        heads = [c for c in candidates.tolist() if c != h]
-        for others in (
-            plain_score(entities, relations, [h] * len(tails), [r] * len(tails), tails),
-            plain_score(entities, relations, heads, [r] * len(heads), [t] * len(heads)),
-        ):
-            loss = loss + torch.cat([positive, others + weight]).logsumexp(0) - positive.sum()
-    assert_same(found, loss / 12, entities, relations)
-
-
-def test_shared_softmax_over_all_other_entities_is_the_multiclass_loss(embeddings, triples):
-    settings = TrainingSettings(loss="sampled-softmax", regulariser="none")
-    found = shared_softmax_gradients(
-        ANALOGY, *embeddings, both_sides(triples, 0, CPU), torch.arange(N), settings
-    )
-    entities, relations = embeddings
-    h, r, t = (torch.from_numpy(triples[:, side].astype(np.int64)) for side in range(3))
-    tails = contract_plainly(ANALOGY, head=entities[h], relation=relations[r]) @ entities.T
-    heads = contract_plainly(ANALOGY, relation=relations[r], tail=entities[t]) @ entities.T
-    exact = (functional.cross_entropy(tails, t) + functional.cross_entropy(heads, h)) / 2
-    torch.testing.assert_close(found.loss, exact)
-
-
-def test_shared_negatives_estimate_the_sum_over_all_other_entities(embeddings):
-    """Not its logarithm: with so many candidates that it hardly matters."""
-    settings = TrainingSettings(loss="sampled-softmax", regulariser="none")
-    asked = both_sides(np.array([[0, 0, 1]], dtype=np.int32), 0, CPU)
-    drawn = torch.from_numpy(np.random.default_rng(0).integers(0, N, 200_000))
-    found, exact = (
-        shared_softmax_gradients(ANALOGY, *embeddings, asked, candidates, settings).loss
-        for candidates in (drawn, torch.arange(N))
-    )
-    torch.testing.assert_close(found, exact, rtol=0, atol=0.01)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "sampled-softmax"])
-def test_dropout_and_dura_reach_the_queries_of_sampled_losses(loss, embeddings, triples):
+def test_dropout_and_dura_reach_the_queries_of_contrasted_losses(embeddings, triples):
     settings = TrainingSettings(
-        loss=loss, regulariser="dura", entity_weight=0.1, relation_weight=0, dropout=0.5
+        loss="logistic", regulariser="dura", entity_weight=0.1, relation_weight=0, dropout=0.5
     )
-    if loss == "logistic":
-        negatives = Negatives(np.ones(6, dtype=bool), np.random.default_rng(2).integers(0, N, (6, 4)))
-        gradients, (asked, candidates) = contrasted_gradients, one_side(triples, negatives, 0, CPU)
-    else:
-        gradients, asked = shared_softmax_gradients, both_sides(triples, 0, CPU)
-        candidates = torch.arange(5)
-    entities, relations = embeddings
+    negatives = Negatives(np.ones(6, dtype=bool), np.random.default_rng(2).integers(0, N, (6, 4)))
+    asked, candidates = one_side(triples, negatives, 0, CPU)
+    gradients, (entities, relations) = contrasted_gradients, embeddings
 
     def found(entities, relations):
         kept = dropped(
@@ -161,7 +110,7 @@ def test_dropout_and_dura_reach_the_queries_of_sampled_losses(loss, embeddings, 
 
 
 def test_settings_that_a_loss_does_not_have_are_refused():
-    with pytest.raises(UserError, match="relation_prediction: works with loss multiclass only, found hinge"):
+    with pytest.raises(UserError, match="works with loss multiclass or sampled-softmax only, found hinge"):
         TrainingSettings(loss="hinge", relation_prediction=0.1)
     with pytest.raises(
         UserError, match="sampler: works with loss logistic or hinge only, found sampled-softmax"

@@ -84,7 +84,7 @@ import test_storage as here
 from autosf.embedding import epochs
 from autosf.embedding.checkpoints import save_checkpoint
 
-folder, finished, batches_of = Path(sys.argv[1]), [], epochs.shuffled
+folder, finished, batches_of = Path(sys.argv[1]), [], epochs.batches
 
 def watch(state):
     finished.append(state.epochs)
@@ -97,7 +97,7 @@ def batches_until_the_kill(*given):
             os.kill(os.getpid(), signal.SIGKILL)
         yield batch
 
-epochs.shuffled = batches_until_the_kill
+epochs.batches = batches_until_the_kill
 here.train(here.random_graph(), here.COMPLEX, here.SETTINGS, seed=0, clock=here.clock(),
            storage=here.Storage(folder / "scratch"), watch=watch)
 """

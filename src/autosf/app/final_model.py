@@ -1,4 +1,4 @@
-"""The last step of a search: its winner's model; after a search on a sample, a play-off on all of the graph."""
+"""The last step of a search: its winner's model; where trials were less than that, a play-off in full."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def final_model(
 ) -> None:
     """Train the winner, if it is not the run's model already, and save it in the run; no test triple is used.
 
-    After a search on a sample the first ones meet on the whole graph, as far as the budget goes; `contestant`
-    gives ears for the epochs of each. The best there has won.
+    Where trials saw a sample, or drawn entities, the first ones are trained in full, as far as the budget goes;
+    `contestant` gives ears for the epochs of each. The best then has won.
     """
     outcome = outcome_of(run)
-    if not outcome.is_played_off and graph.digest == run.whole_graph:
+    if not outcome.is_played_off and (is_of_all(run) or graph.digest == run.whole_graph):
         play_off(run, outcome, graph, device, contestant, say, budget)
         outcome = outcome_of(run)
     if outcome.playoff:
@@ -87,7 +87,7 @@ def play_off(
     say: Callable[[str], None],
     budget: float | None,
 ) -> None:
-    """Give every contestant its figure on all of the graph, and further ones to those who may be the best.
+    """Give every contestant its figure when trained in full, and further ones to those who may be the best.
 
     By training them, unless the time is used up.
     """
@@ -106,7 +106,7 @@ def play_off(
         else:
             place = f"{number} of {len(meeting)}"
             seed = f", seed {len(before.values) + 1}" if before.values else ""
-            say(f"play-off on the whole graph: {called(one.structure)} ({place}{seed})")
+            say(f"play-off, trained in full: {called(one.structure)} ({place}{seed})")
             facts = facts_of_winner(run, one)
             job = contestant_job(run, graph, one.structure, len(before.values), device, facts)
             figures[one.structure] = played(run, before, job, contestant(number), say)
@@ -115,7 +115,7 @@ def play_off(
             discard(contestant_folder(run, one.structure, len(before.values)))
     if not any(figures[one.structure].valid_mrr for one in outcome.contestants):
         raise UserError(
-            f"{shown(run.folder)}: all trainings on the whole graph diverged; search once more with a lower"
+            f"{shown(run.folder)}: all trainings in full diverged; search once more with a lower"
             " learning_rate"
         )
 
@@ -187,13 +187,10 @@ def model_job(
     run: Run, graph: KnowledgeGraph, structure: Structure, out: Path, device: str, facts: Mapping[str, Any]
 ) -> Job:
     """The training of a structure as a run trains its winner."""
-    settings = replace(run.plan.settings, dimension=final_dimension(run))
-    if run.plan.search.get("sample"):
-        settings = final_settings(settings, len(graph.entities))
     return Job(
         graph=graph,
         structure=structure,
-        settings=settings,
+        settings=final_settings(run, len(graph.entities)),
         seed=run.plan.seed,
         device=device,
         out=out,
@@ -230,7 +227,16 @@ def has_model_of_winner(run: Run, outcome: Outcome) -> bool:
     model = kept_model(run, run.model, best.structure) if best else None
     if model is None or playoff_folder(run).exists():
         return False
-    return outcome.is_played_off or len(model.entities) == run.plan.search["sample"]["entities"]
+    return outcome.is_played_off or (not is_of_all(run) and len(model.entities) == sampled_entities(run))
+
+
+def is_of_all(run: Run) -> bool:
+    """Whether the run holds all of the graph that was given, but for its test triples."""
+    return not run.plan.search.get("sample")
+
+
+def sampled_entities(run: Run) -> int:
+    return int(run.plan.search["sample"]["entities"])
 
 
 def discard_other_checkpoint(job: Job) -> None:

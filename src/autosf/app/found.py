@@ -16,7 +16,7 @@ from autosf.app.final_model import final_model
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
 from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
-from autosf.app.search_sample import searched_entities
+from autosf.app.search_sample import default_draw, searched_entities
 from autosf.app.searching import (
     PATIENCE,
     PLAYOFF,
@@ -136,6 +136,7 @@ def search(
     asynchronous: bool = False,
     sample: int | None = None,
     sample_by: str = "walk",
+    draw: int | None = None,
     playoff: int = PLAYOFF,
     playoff_seeds: int = PLAYOFF_SEEDS,
     cluster: str | None = None,
@@ -156,19 +157,21 @@ def search(
     `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to tuning,
     unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
     validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
-    connected part of it (met by walks, or its "core"); then as many as `playoff` says, the best human-designed
-    one among them, are trained on all, those who may be the best with up to `playoff_seeds` seeds, and the best
-    there is the winner. `track` names who else is told of every trial: "tensorboard:FOLDER", "mlflow:ADDRESS".
+    connected part of it (met by walks, or its "core"); with `draw` each step of a trial sees so many entities, by
+    default 1024 of a graph of more than 10,000, and 0 is all. Either way as many as `playoff` says, the best
+    human-designed one among them, are then trained in full, those who may be the best with up to `playoff_seeds`
+    seeds, and the best is the winner. `track` names who else is told of every trial: "tensorboard:FOLDER",
+    "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
     seconds = seconds_in(budget) if isinstance(budget, str) else budget
     tunes = is_to_be_tuned(read, bool(settings) or not tune)
+    entities = searched_entities(read, sample)
+    used = preset(read.name, entities).changed({"patience": PATIENCE, **settings})
     request = Request(
         source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
-        settings=preset(read.name, searched_entities(read, sample)).changed(
-            {"patience": PATIENCE, **settings}
-        ),
+        settings=used,
         strategy=strategy,
         trials=default_trials(strategy, seconds) if trials is None else trials,
         blocks=blocks,
@@ -182,6 +185,7 @@ def search(
         asynchronous=asynchronous,
         sample=sample,
         sample_by=sample_by,
+        draw=default_draw(entities, used) if draw is None else draw,
         playoff=playoff,
         playoff_seeds=playoff_seeds,
         budget=seconds,

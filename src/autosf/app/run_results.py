@@ -39,6 +39,7 @@ BESIDE_THE_STRATEGY = (
     "final_dimension",
     "tuning",
     "sample",
+    "draw",
     "playoff",
     "playoff_seeds",
 )  # what a plan's search holds besides its settings
@@ -74,7 +75,7 @@ class Outcome:
     state: str
     ending: str | None  # why, of one that has ended
     seconds: float  # of all sessions, with the tuning before them
-    contestants: tuple[Best, ...] = ()  # who meets on all of the graph, where the search had but a sample
+    contestants: tuple[Best, ...] = ()  # who are trained in full, where trials were not
     playoff: tuple[Played, ...] = ()  # how they came out there, best first
     rules: Rules = field(default_factory=Rules)
 
@@ -123,7 +124,7 @@ def ranked(standings: tuple[Standing, ...], decided: Verdict | None) -> list[Bes
 
 
 def contestants(ranking: list[Best], count: int) -> list[Best]:
-    """Who meets on all of the graph: the first ones, the best human-designed one among them; nobody alone."""
+    """Who are trained in full: the first ones, the best human-designed one among them; nobody alone."""
     first = ranking[:count]
     human = next((one for one in ranking if is_human_designed(one.structure)), None)
     if human and human not in first:
@@ -142,8 +143,9 @@ def final_dimension(run: Run) -> int:
 
 
 def playoff_size(run: Run) -> int:
-    """How many structures are to meet on all of the graph; one where the search had all of it."""
-    return int(run.plan.search.get("playoff", 1)) if run.plan.search.get("sample") else 1
+    """How many structures are to be trained in full; one where trials were."""
+    less = run.plan.search.get("sample") or run.plan.search.get("draw")
+    return int(run.plan.search.get("playoff", 1)) if less else 1
 
 
 def playoff_seeds(run: Run) -> int:
@@ -181,6 +183,7 @@ def result_of(run: Run, outcome: Outcome | None = None) -> dict[str, Any]:
         "settings": run.plan.settings.as_dict(),
         "tuning": run.plan.search.get("tuning"),
         "sample": run.plan.search.get("sample"),
+        "draw": run.plan.search.get("draw"),
         "playoff": playoff_as_json(found),
     }
 

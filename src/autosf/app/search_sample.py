@@ -1,11 +1,16 @@
-"""A search on a part of a large graph: what it sees, what is told of that, and how the whole is then trained."""
+"""A search whose trials do less than the winner's training: on a part of the graph, or against drawn entities.
+
+What they see, what is told of that, and how the winner is then trained.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from autosf.app.run_results import final_dimension
 from autosf.embedding.presets import FOR_LARGE, LARGE
+from autosf.errors import UserError
 from autosf.graph.subgraph import facts, subgraph
 
 if TYPE_CHECKING:
@@ -14,6 +19,9 @@ if TYPE_CHECKING:
     from autosf.embedding.settings import TrainingSettings
     from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.runs.run import Run
+
+DRAW = 1024  # entities, beside those that a step asks from and for
+DRAWN_ABOVE = 10_000  # entities: from here on a step over all of them takes several times as long
 
 
 def searched_entities(graph: KnowledgeGraph, sample: int | None) -> int:
@@ -43,21 +51,61 @@ def told_sample(sample: Mapping[str, Any]) -> str:
     return f"a sample of {', '.join(sizes)}; its mix of relations differs by {sample['mix_distance']:.1%}"
 
 
-def times_the_sample(run: Run) -> float:
+def default_draw(entities: int, settings: TrainingSettings) -> int:
+    """Entities that trials draw for a step where nobody says otherwise; 0 where they take all."""
+    return DRAW if settings.loss == "multiclass" and entities > DRAWN_ABOVE else 0
+
+
+def refuse_draw(draw: int, settings: TrainingSettings) -> None:
+    """Only the loss over all entities can be told to take fewer."""
+    if draw < 0:
+        raise UserError(f"--draw: expected a number from 0, found {draw}")
+    if draw and settings.loss != "multiclass":
+        raise UserError(
+            f"--draw: expected the loss multiclass, found {settings.loss}; --set negatives says how many it takes"
+        )
+
+
+def trial_settings(settings: TrainingSettings, draw: int) -> TrainingSettings:
+    """The settings with a softmax over so many drawn entities; over all, if none."""
+    return settings.changed({"loss": "sampled-softmax", "negatives": draw}) if draw else settings
+
+
+def told_draw(draw: Mapping[str, Any]) -> str:
+    """What a step of a trial sees, in words."""
+    return f"{draw['entities']:,} entities drawn for each step out of {draw['of']:,}"
+
+
+def times_a_trial(run: Run) -> float:
     """How many times as long as a full trial the winner's training takes, by the products both have to do."""
-    settings, wider = run.plan.settings, final_dimension(run) / run.plan.settings.dimension
-    sample = run.plan.search.get("sample")
-    if not sample:
-        return wider
-    whole = sample["whole"]
+    search, trial = run.plan.search, run.plan.settings
+    sample, draw = search.get("sample"), search.get("draw")
+    if sample:
+        seen, whole = sample, sample["whole"]
+    else:
+        seen = whole = {"train": 1, "entities": draw["of"] if draw else 1}
+    final = final_settings(run, whole["entities"])
 
     def products(graph: Mapping[str, Any], used: TrainingSettings) -> float:
-        return float(graph["train"] * (graph["entities"] if used.loss == "multiclass" else used.negatives))
+        drawn = (
+            used.negatives + 2 * used.batch_size
+        )  # those that a step asks from and for come to the drawn ones
+        count = graph["entities"] if used.loss == "multiclass" else min(graph["entities"], drawn)
+        return float(graph["train"] * count * used.dimension)
 
-    return wider * products(whole, final_settings(settings, whole["entities"])) / products(sample, settings)
+    return products(whole, final) / products(seen, trial)
 
 
-def final_settings(settings: TrainingSettings, entities: int) -> TrainingSettings:
+def final_settings(run: Run, entities: int) -> TrainingSettings:
+    """Of the winner's training, on so many entities. Trials' draws give way to all; but after a search on a
+    sample the whole graph may be too large for that."""
+    settings = replace(run.plan.settings, dimension=final_dimension(run))
+    if run.plan.search.get("draw"):
+        settings = settings.changed({"loss": "multiclass"})
+    return for_all(settings, entities) if run.plan.search.get("sample") else settings
+
+
+def for_all(settings: TrainingSettings, entities: int) -> TrainingSettings:
     """Settings found on a sample for all of a graph: the exact loss gives way to its estimate on a large one."""
     too_large = entities > LARGE and settings.loss == "multiclass"
     return settings.changed(FOR_LARGE) if too_large else settings

@@ -15,7 +15,7 @@ from autosf.algebra.zoo import named
 from autosf.app.answer import counted
 from autosf.app.drawing import as_text
 from autosf.app.duration import time_in_words
-from autosf.app.search_sample import told_sample
+from autosf.app.search_sample import told_draw, told_sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def winner(best: Mapping[str, Any], playoff: Sequence[Mapping[str, Any]] = ()) -
     structure = from_rows(best["structure"])
     title = f"{title_of(best)}: " if best["names"] else ""
     facts = [
-        f"{title}validation MRR {measured(best)}{' on the sample' if playoff else ''}",
+        f"{title}validation MRR {measured(best)}{' in the search' if playoff else ''}",
         *chances(best),
         *on_the_whole(playoff),
         f"models {', '.join(relation_kinds(structure))} relations",
@@ -77,7 +77,7 @@ def on_the_whole(playoff: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     first, *others = playoff
     told = ", ".join(f"{played(row)} {title_of(row)}" for row in others)
-    return [f"on the whole graph: {played(first)}; the others: {told}"]
+    return [f"trained in full: {played(first)}; the others: {told}"]
 
 
 def played(row: Mapping[str, Any]) -> str:
@@ -125,6 +125,8 @@ def leaderboard_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
         head += f"\n`{go_on} --retry-failed` tries again what was lost with its worker"
     if result["sample"]:
         head += f"\non {told_sample(result['sample'])}"
+    if result["draw"]:
+        head += f"\nwith {told_draw(result['draw'])}"
     if not result["leaderboard"]:
         return [head]
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -145,6 +147,6 @@ def why_not_first(result: Mapping[str, Any], winning: Any) -> list[str]:
     if winning is None or result["leaderboard"][0]["structure"] == winning:
         return []
     decided = (
-        "the play-off on the whole graph" if result["playoff"] else "seeds that took no part in the search"
+        "the play-off, trained in full," if result["playoff"] else "seeds that took no part in the search"
     )
     return [f"\n{title_of(result['best'])} is the winner by {decided}; figures here are over all seeds"]

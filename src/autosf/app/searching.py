@@ -18,7 +18,14 @@ from autosf.algebra.zoo import named
 from autosf.app.graphs import graph_of
 from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import is_run, playoff_size, search_settings, tuning_seconds
-from autosf.app.search_sample import searched_entities, searched_part, times_the_sample
+from autosf.app.search_sample import (
+    refuse_draw,
+    searched_entities,
+    searched_part,
+    times_a_trial,
+    told_draw,
+    trial_settings,
+)
 from autosf.app.training import threads_for
 from autosf.app.tuning import TuningJob, run_tuning
 from autosf.app.whole_file import write_whole
@@ -87,7 +94,8 @@ class Request:
     final_dimension: int | None = None
     sample: int | None = None  # entities to search on; the winner is trained on all
     sample_by: str = "walk"
-    playoff: int = PLAYOFF  # structures that meet on all of the graph after a search on a sample
+    draw: int = 0  # entities of a step's softmax in trials; 0 is all, as in the winner's training
+    playoff: int = PLAYOFF  # structures trained in full after trials on a sample, or with draws
     playoff_seeds: int = PLAYOFF_SEEDS  # of each of them at most, as long as it may be the best
     tuning_share: float = 0.0  # of the budget; 0 where settings are given
     command: str = ""
@@ -147,6 +155,7 @@ def refuse_unsearchable(graph: KnowledgeGraph, request: Request) -> None:
         raise UserError(
             f"{graph.name}: a search needs triples in valid, found none; `autosf data split` makes some"
         )
+    refuse_draw(request.draw, request.settings)
     if request.playoff < 1:
         raise UserError(f"--playoff: expected a number from 1, found {request.playoff}")
     if request.playoff_seeds < 1:
@@ -174,16 +183,15 @@ def begun(
     refuse_used(folder)
     refuse_unsearchable(graph, request)
     graph, sample = searched_part(graph, request.sample, request.sample_by, request.seed, say)
+    request, draw = with_draw(request, len(graph.entities), say)
     settings, tuned = request.settings, None
     if request.tuning_share:
         settings, tuned = tuned_settings(graph, request, folder, tuning, say)
     settings = often_validated(settings)
     beside = {"budget": request.budget, "final_dimension": request.final_dimension, "tuning": tuned}
-    beside |= (
-        {"sample": sample, "playoff": request.playoff, "playoff_seeds": request.playoff_seeds}
-        if sample
-        else {"sample": None}
-    )
+    beside |= {"sample": sample, "draw": draw}
+    if sample or draw:
+        beside |= {"playoff": request.playoff, "playoff_seeds": request.playoff_seeds}
     plan = Plan(
         settings=settings,
         search=asdict(request.searched(settings)) | beside,
@@ -194,6 +202,17 @@ def begun(
         command=request.command,
     )
     return create_run(folder, graph, plan)
+
+
+def with_draw(
+    request: Request, entities: int, say: Callable[[str], None]
+) -> tuple[Request, dict[str, int] | None]:
+    """The request with settings whose steps draw, and what there is to tell of it; or as it is, and nothing."""
+    if not 0 < request.draw < entities:
+        return request, None
+    told = {"entities": request.draw, "of": entities}
+    say(f"trials see {told_draw(told)}; the best are then trained with all (--draw 0 takes all at once)")
+    return replace(request, settings=trial_settings(request.settings, request.draw)), told
 
 
 def tuning_folder(folder: Path) -> Path:
@@ -347,7 +366,7 @@ def served(
 
 def last_rounds(run: Run) -> int:
     """How many trials' time the winner's training takes, with all of the play-off."""
-    return ceil(playoff_size(run) * times_the_sample(run))
+    return ceil(playoff_size(run) * times_a_trial(run))
 
 
 def seconds_to_serve(run: Run, budget: float | None) -> float:

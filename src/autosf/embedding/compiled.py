@@ -57,6 +57,9 @@ class Kernel:
         number, pointer = ctypes.c_long, ctypes.c_void_p
         library.step.argtypes = [pointer]
         library.adagrad.argtypes = [number, pointer, pointer, pointer, number, ctypes.c_double]
+        library.adagrad_rows.argtypes = [
+            *(number, pointer, pointer, pointer, number, pointer, number, ctypes.c_double)
+        ]
         for name, numbers in (("step_room", 4), ("powers_room", 2)):
             function = getattr(library, name)
             function.argtypes, function.restype = [number] * numbers, number
@@ -71,6 +74,18 @@ class Kernel:
         threads = torch.get_num_threads() if matrix.numel() > ALONE else 1
         pointers = matrix.data_ptr(), sums.data_ptr(), gradient.data_ptr()
         self.library.adagrad(threads, *pointers, matrix.numel(), rate)
+
+    def adagrad_rows(
+        self, matrix: Tensor, sums: Tensor, rows: Tensor, gradients: Tensor, rate: float
+    ) -> None:
+        """The same on some rows, none of them twice."""
+        count, width = gradients.shape
+        threads = torch.get_num_threads() if gradients.numel() > ALONE else 1
+        self.library.adagrad_rows(
+            threads,
+            *(matrix.data_ptr(), sums.data_ptr(), rows.data_ptr(), count),
+            *(gradients.data_ptr(), width, rate),
+        )
 
     def powers_room(self, candidates: int, block: int) -> int:
         """Numbers for the powers of a block of queries."""

@@ -29,7 +29,7 @@ class Step(ctypes.Structure):
     """The same fields as those of `struct step`, in the same order."""
 
     _fields_ = (
-        *fields("entities relations terms", ctypes.c_void_p),
+        *fields("entities relations stands_for terms", ctypes.c_void_p),
         *fields("total links d parts term_count", ctypes.c_long),
         *fields("sources asked_relations rows starts answers counts kept", ctypes.c_void_p),
         *fields("n tail_queries answer_count", ctypes.c_long),
@@ -65,13 +65,14 @@ def compiled_gradients(
     by_relation = torch.empty_like(relations)
     penalty = 0.0 if name == "none" else 1.0
     step = Step(
-        *(entities.data_ptr(), relations.data_ptr(), terms.data_ptr()),
+        *(entities.data_ptr(), relations.data_ptr()),
+        *(pointer(targets.drawn.stands_for if targets.drawn else None), terms.data_ptr()),
         *(len(entities), len(relations), width, structure.parts, len(terms)),
         *(batch.entities.data_ptr(), batch.relations.data_ptr()),
         *(targets.rows.data_ptr(), targets.starts.data_ptr(), targets.answers.data_ptr()),
-        *(targets.counts.data_ptr(), None if kept is None else kept.data_ptr()),
+        *(targets.counts.data_ptr(), pointer(kept)),
         *(n, batch.tail_queries, batch.triples),
-        None if groups is None else groups.data_ptr(),
+        pointer(groups),
         *(penalty * settings.entity_weight, penalty * settings.relation_weight),
         settings.entity_weight if name == "dura" else 0.0,
         settings.relation_prediction,
@@ -86,6 +87,10 @@ def compiled_gradients(
     if not work.kernel.step(step):
         return None
     return step.loss, work.entity_gradient, by_relation
+
+
+def pointer(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
 
 
 @lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""One epoch of training, over all queries or over sampled negatives; what is made once is made here."""
+"""One epoch of training: over all entities, over drawn ones, or over negatives; what is made once is made here."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from autosf.embedding.drawn import Draws
 from autosf.embedding.multiclass import Workspace
 from autosf.embedding.optimisers import Optimiser
 from autosf.embedding.queries import batches, training_queries
-from autosf.embedding.sampled import Asked, contrasted_gradients, shared_softmax_gradients
+from autosf.embedding.sampled import Asked, contrasted_gradients
 from autosf.embedding.sampling import Cache, Negatives, bernoulli, tail_chances, uniform
+from autosf.embedding.settings import SOFTMAX
 from autosf.embedding.state import Epoch, State
 from autosf.embedding.steps import ask, dropped, multiclass_gradients
 
@@ -25,13 +27,13 @@ if TYPE_CHECKING:
 
     from autosf.algebra.structure import Structure
     from autosf.embedding.queries import Batch
-    from autosf.embedding.sampled import RowGradients
     from autosf.embedding.settings import TrainingSettings
     from autosf.embedding.steps import Gradients
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
     # An epoch in the memory of the two optimisers, at a learning rate: its mean loss per triple.
     Learn = Callable[[Optimiser, Optimiser, float, np.random.Generator], float]
+    GradientsOf = Callable[[Tensor, Tensor, Batch, TrainingSettings, Workspace, Tensor | None], Gradients]
 
 CACHED = 50  # entities that the cache sampler keeps for each query
 
@@ -46,8 +48,9 @@ def epoch_runner(
     clock: Callable[[], float],
 ) -> Callable[[State], State]:
     """A function that trains one epoch and returns the state after it."""
-    if not changes_in_place(settings):
-        learn = multiclass_epoch(graph, partial(multiclass_gradients, structure), settings, device)
+    if settings.loss in SOFTMAX:
+        epoch = drawn_epoch if settings.loss == "sampled-softmax" else multiclass_epoch
+        learn = epoch(graph, partial(multiclass_gradients, structure), settings, device)
         return runner_of(learn, settings, seed=seed, clock=clock)
     cache = Cache(graph, CACHED, np.random.default_rng(0)) if settings.sampler == "cache" else None
     run = runner_of(
@@ -113,7 +116,7 @@ def optimisers(state: State, settings: TrainingSettings, in_place: bool) -> tupl
 
 def multiclass_epoch(
     graph: KnowledgeGraph,
-    gradients_of: Callable[[Tensor, Tensor, Batch, TrainingSettings, Workspace, Tensor | None], Gradients],
+    gradients_of: GradientsOf,
     settings: TrainingSettings,
     device: torch.device,
 ) -> Learn:
@@ -138,6 +141,39 @@ def multiclass_epoch(
     return learn
 
 
+def drawn_epoch(
+    graph: KnowledgeGraph, gradients_of: GradientsOf, settings: TrainingSettings, device: torch.device
+) -> Learn:
+    """The same against entities that are drawn for each step; only touched rows move."""
+    draws = Draws(graph, settings)
+    most = draws.most_entities(settings.batch_size)
+    work: list[Workspace] = []
+
+    def learn(entities: Optimiser, relations: Optimiser, rate: float, rng: np.random.Generator) -> float:
+        if not work:
+            like = entities.matrix.new_empty(most, entities.matrix.shape[1])
+            work.append(Workspace.of(like, settings.batch_size, settings.score_megabytes))
+        total = torch.zeros((), device=device)
+        for asked in batches(draws.queries, settings.batch_size, rng, device):
+            drawn = draws.draw(asked, rng)
+            rows, links, batch = drawn.entity_rows, drawn.relation_rows, drawn.batch
+            kept = dropped(len(batch.entities), settings, rng, entities.matrix)
+            some = entities.matrix.index_select(0, rows)
+            told = relations.matrix if links is None else relations.matrix.index_select(0, links)
+            found = gradients_of(some, told, batch, settings, work[0].among(len(rows)), kept)
+            entities.step_distinct_rows(rows, found.entities, rate)
+            if links is None:
+                relations.step(found.relations, rate)
+            else:
+                relations.step_distinct_rows(links, found.relations, rate)
+            if settings.unit_ball:
+                entities.matrix[rows] = project_to_unit_ball(entities.matrix[rows])
+            total += found.loss * batch.triples
+        return float(total) / len(draws.queries.answers)
+
+    return learn
+
+
 def sampled_epoch(
     graph: KnowledgeGraph,
     structure: Structure,
@@ -145,23 +181,17 @@ def sampled_epoch(
     device: torch.device,
     cache: Cache | None,
 ) -> Learn:
-    """An epoch over all triples, each against some entities; only touched rows move."""
-    shared = settings.loss == "sampled-softmax"
+    """An epoch over all triples, each against negatives of its own; only touched rows move."""
     reciprocal = len(graph.relations) if settings.reciprocal else 0
-    gradients = shared_softmax_gradients if shared else contrasted_gradients
-    drawer = None if shared else negative_drawer(graph, structure, settings, cache)
+    drawer = negative_drawer(graph, structure, settings, cache)
 
     def learn(entities: Optimiser, relations: Optimiser, rate: float, rng: np.random.Generator) -> float:
         total, count = torch.zeros((), device=device), 0
         for triples in shuffled(graph.train, settings.batch_size, rng):
-            if drawer is None:
-                drawn = rng.integers(0, len(entities.matrix), settings.negatives)
-                asked, candidates = both_sides(triples, reciprocal, device), moved(drawn, device)
-            else:
-                found = drawer(triples, entities.matrix, relations.matrix, rng)
-                asked, candidates = one_side(triples, found, reciprocal, device)
+            found = drawer(triples, entities.matrix, relations.matrix, rng)
+            asked, candidates = one_side(triples, found, reciprocal, device)
             kept = dropped(len(asked.entities), settings, rng, entities.matrix)
-            step: RowGradients = gradients(
+            step = contrasted_gradients(
                 structure, entities.matrix, relations.matrix, asked, candidates, settings, kept
             )
             entities.step_rows(step.entity_rows, step.entities, rate)
@@ -207,17 +237,6 @@ def negative_drawer(
         return cache.draw(triples, wanted, rng)
 
     return draw
-
-
-def both_sides(triples: NDArray[np.int32], reciprocal: int, device: torch.device) -> Asked:
-    """A tail query and a head query for each triple."""
-    h, r, t = triples.T
-    return Asked(
-        entities=moved(np.concatenate([h, t]), device),
-        relations=moved(np.concatenate([r, r + reciprocal]), device),
-        answers=moved(np.concatenate([t, h]), device),
-        tail_queries=len(triples) * (2 if reciprocal else 1),
-    )
 
 
 def one_side(

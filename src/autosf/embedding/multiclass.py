@@ -10,12 +10,14 @@ so that the scores are touched four times: by the product that makes them, by ex
 products that use them up. Scores lie as [entities, queries]: at d = 64 the products run at 90 % of the
 machine's best rate that way, and at 40 to 60 % the other way round. No maximum is subtracted, as float32
 holds exp(x) for |x| < 87; a block in which a sum overflows or vanishes is done again with the maximum.
-Queries are taken in blocks whose scores stay in cache, which also bounds the memory.
+Queries are taken in blocks whose scores stay in cache, which also bounds the memory. Where the entities are drawn
+from many (`drawn`), P is multiplied by how many each of them stands for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -24,6 +26,8 @@ from torch.nn import functional
 from autosf.embedding.compiled import kernel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import Tensor
 
     from autosf.embedding.compiled import Kernel
@@ -35,6 +39,14 @@ SMALLEST, LARGEST = 1e-30, 1e36  # sums of float32 powers that are far from over
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class StandIns:
+    """How many entities each of those at hand stands for [N], and the one that each query asks from [n]."""
+
+    stands_for: Tensor
+    sources: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Targets:
     """The answers of a batch's queries, query by query: `answers[k]` answers query `rows[k]`, the answers of
     query i begin at `starts[i]` and are `counts[i]` many, as a float."""
@@ -43,6 +55,25 @@ class Targets:
     starts: Tensor
     answers: Tensor
     counts: Tensor
+    drawn: StandIns | None = None  # where the entities at hand are drawn from more
+
+    def weigh(self, powers: Tensor, first: int) -> None:
+        """Multiply each entity's powers by what it stands for, but those of a query's own entities, its answers
+        and the one it asks from. In place, of queries from the first on. [entities, queries]"""
+        if self.drawn is None:
+            return
+        powers *= self.drawn.stands_for[:, None]
+        entities, rows = self.own_entities()
+        here = (rows >= first) & (rows < first + powers.shape[1])
+        entities, rows = entities[here], rows[here] - first
+        powers[entities, rows] = powers[entities, rows] / self.drawn.stands_for[entities]
+
+    def own_entities(self) -> tuple[Tensor, Tensor]:
+        """Entities that are at hand because of a query, and the query; some come twice."""
+        assert self.drawn is not None
+        sources = self.drawn.sources
+        queries = torch.arange(len(sources), device=sources.device)
+        return torch.cat([self.answers, sources]), torch.cat([self.rows, queries])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +105,10 @@ class Workspace:
         room = len(entities) * block if suited is None else suited.powers_room(len(entities), block)
         return cls(entities.new_empty(room), torch.empty_like(entities), block, suited)
 
+    def among(self, entities: int) -> Workspace:
+        """The same memory for so many entities, no more than it was made for."""
+        return replace(self, entity_gradient=self.entity_gradient[:entities])
+
     def block(self, queries: int) -> Tensor:
         """Room for the scores of that many queries, without holes. [entities, queries]"""
         entities = len(self.entity_gradient)
@@ -93,8 +128,9 @@ def multiclass(
     totals = torch.empty_like(counts)
     for start in range(0, len(queries), work.block_size):
         block = slice(start, start + work.block_size)
+        weigh = None if targets.drawn is None else partial(targets.weigh, first=start)
         totals[block], by_query[block] = softmax_block(
-            queries[block], entities, counts[block], work, first=start == 0
+            queries[block], entities, counts[block], work, weigh, first=start == 0
         )
     asked = queries.contiguous()
     true = functional.embedding_bag(targets.answers, entities, targets.starts, mode="sum")  # [n, d]
@@ -105,17 +141,26 @@ def multiclass(
 
 
 def softmax_block(
-    queries: Tensor, entities: Tensor, counts: Tensor, work: Workspace, *, first: bool
+    queries: Tensor,
+    entities: Tensor,
+    counts: Tensor,
+    work: Workspace,
+    weigh: Callable[[Tensor], None] | None,
+    *,
+    first: bool,
 ) -> tuple[Tensor, Tensor]:
     """logsumexp [n] and the softmax's part of the queries' gradient [n, d]; adds the entities' part in place."""
     powers = work.block(len(queries))
-    sums, by_query = raised(queries, entities, powers)
+    sums, by_query = raised(queries, entities, powers, weigh)
     shift = torch.zeros_like(counts)
     least, most = torch.aminmax(sums)
     if not (float(least) > SMALLEST and float(most) < LARGEST):  # also where one is not a number
         torch.mm(entities, queries.T, out=powers)
         shift = powers.amax(0)
-        sums = powers.sub_(shift).exp_().sum(0)
+        powers.sub_(shift).exp_()
+        if weigh is not None:
+            weigh(powers)
+        sums = powers.sum(0)
         by_query = torch.mm(entities.T, powers)
     weights = counts / sums
     weighted = (queries * weights[:, None]).contiguous()  # 10 % faster in the product than a transposed one
@@ -126,15 +171,20 @@ def softmax_block(
     return sums.log() + shift, by_query.T * weights[:, None]
 
 
-def raised(queries: Tensor, entities: Tensor, powers: Tensor) -> tuple[Tensor, Tensor]:
+def raised(
+    queries: Tensor, entities: Tensor, powers: Tensor, weigh: Callable[[Tensor], None] | None = None
+) -> tuple[Tensor, Tensor]:
     """Row sums [n] of P = exp(queries entities^T), which is left in `powers` [N, n], and E^T P [d, n]."""
     sums = queries.new_zeros(len(queries))
     by_query = torch.zeros(queries.shape[::-1], dtype=queries.dtype, device=queries.device)
     scaled = (queries * LOG2_E).T
-    for start in range(0, len(entities), CHUNK):
-        some, part = entities[start : start + CHUNK], powers[start : start + CHUNK]
+    chunk = CHUNK if weigh is None else len(entities)  # drawn ones are few
+    for start in range(0, len(entities), chunk):
+        some, part = entities[start : start + chunk], powers[start : start + chunk]
         torch.mm(some, scaled, out=part)
         part.exp2_()
+        if weigh is not None:
+            weigh(part)
         sums += part.sum(0)
         by_query.addmm_(some.T, part)
     return sums, by_query
@@ -144,4 +194,9 @@ def multiclass_plainly(queries: Tensor, entities: Tensor, targets: Targets) -> T
     """The loss alone, by its definition: the oracle, differentiated by autograd in the tests."""
     scores = queries @ entities.T
     positive = scores[targets.rows, targets.answers].sum()
+    if targets.drawn is not None:
+        more = targets.drawn.stands_for.log().expand_as(scores).clone()
+        own, queries_of = targets.own_entities()
+        more[queries_of, own] = 0
+        scores = scores + more
     return (targets.counts * scores.logsumexp(1)).sum() - positive

@@ -46,7 +46,15 @@ class Optimiser:
         """A step on some rows only; gradients of a row that comes more than once are added up."""
         unique, places = torch.unique(rows, return_inverse=True)
         summed = gradients.new_zeros(len(unique), gradients.shape[1]).index_add_(0, places, gradients)
-        self._row_step(self.matrix, self._having(self._row_names), unique, summed, learning_rate)
+        self.step_distinct_rows(unique, summed, learning_rate)
+
+    def step_distinct_rows(self, rows: Tensor, gradients: Tensor, learning_rate: float) -> None:
+        """The same where none comes twice. The gradients may be written to."""
+        sums = self._having(self._row_names)
+        if self._compiled is not None and gradients.is_contiguous():
+            self._compiled.adagrad_rows(self.matrix, sums["sum"], rows, gradients, learning_rate)
+        else:
+            self._row_step(self.matrix, sums, rows, gradients, learning_rate)
 
     def _having(self, names: tuple[str, ...]) -> dict[str, Tensor]:
         """The running sums, made where they have not been yet."""

@@ -60,6 +60,21 @@ def training_queries(graph: KnowledgeGraph, reciprocal: bool) -> TrainingQueries
     )
 
 
+def in_pieces(queries: TrainingQueries, most: int) -> TrainingQueries:
+    """The same answers, but a query with more than `most` of them comes several times, with some each time."""
+    counts = np.diff(queries.offsets)
+    pieces = -(-counts // most)
+    query = np.repeat(np.arange(len(counts)), pieces)
+    starts = queries.offsets[query] + most * consecutive(np.zeros_like(pieces), pieces)
+    return TrainingQueries(
+        entities=queries.entities[query],
+        relations=queries.relations[query],
+        offsets=np.append(starts, queries.offsets[-1]),
+        answers=queries.answers,
+        tail_queries=int(pieces[: queries.tail_queries].sum()),
+    )
+
+
 def batches(
     queries: TrainingQueries, size: int, rng: np.random.Generator, device: torch.device
 ) -> Iterator[Batch]:

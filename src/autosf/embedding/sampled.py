@@ -1,20 +1,17 @@
 """Losses over a few entities instead of all, with gradients for the touched rows only.
 
 A step costs the same whatever the number of entities: it gathers rows, and hands back row numbers with their
-gradients. Logistic and hinge follow Alg. 1 as written; the sampled softmax shares its negatives in the batch.
+gradients. Logistic and hinge follow Alg. 1 as written; `drawn` has the softmax over some entities.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING
 
 import torch
 from torch.nn import functional
 
-from autosf.embedding.kernels import in_columns
-from autosf.embedding.multiclass import LARGEST, LOG2_E, SMALLEST
 from autosf.embedding.regularisers import penalised, penalised_relations, penalised_sources
 from autosf.embedding.steps import answer_back, ask
 
@@ -91,73 +88,6 @@ def hinge(positive: Tensor, negative: Tensor, margin: float) -> tuple[Tensor, Te
 
 
 CONTRASTS = {"logistic": logistic, "hinge": hinge}
-
-
-def shared_softmax_gradients(
-    structure: Structure,
-    entities: Tensor,
-    relations: Tensor,
-    asked: Asked,
-    candidates: Tensor,
-    settings: TrainingSettings,
-    kept: Tensor | None = None,
-) -> RowGradients:
-    """Softmax of each answer against candidates [m] that all queries share, weighted up to all entities.
-
-    A candidate, drawn from all N entities, stands for N / m of them, so that the sum over candidates that are not
-    the answer is on average that over all others, as in the multi-class loss. The powers are touched as in
-    `multiclass`, four times in all: half the time of log-sum-exp and softmax (`make bench ONLY=growth` measures
-    it whole).
-    """
-    e, r = in_columns(entities, asked.entities), in_columns(relations, asked.relations)
-    queries = ask(structure, e, r, asked.tail_queries).contiguous()
-    queries = queries if kept is None else queries * kept
-    true, false = entities.index_select(0, asked.answers), entities.index_select(0, candidates)
-    positive = (queries * true).sum(-1)
-    powers, sums, shift = powers_of(queries, false, same_pairs(candidates, asked.answers))
-    weight = log(len(entities) / len(candidates))
-    total = torch.logaddexp(sums.log_().add_(shift + weight), positive)
-    share = shift.sub_(total).add_(weight).exp_()[:, None]  # of a query's softmax, in its powers
-    by_positive = (positive - total).exp_().sub_(1)[:, None]
-    by_query = (false.T @ powers).T * share + by_positive * true
-    return gathered(
-        structure,
-        (e, r, queries, kept, by_query, (total - positive).sum()),
-        asked,
-        settings,
-        torch.cat([asked.answers, candidates]),
-        torch.cat([by_positive * queries, powers @ (queries * share)]),
-    )
-
-
-def powers_of(queries: Tensor, rows: Tensor, hidden: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """exp(score - shift) of each row for each query, 0 where hidden, their sums, and the shift. [m, n], [n], [n]
-
-    The shift is 0 unless a sum of powers leaves the range of floats.
-    """
-    ones = rows.new_ones(len(rows))
-    powers = (rows @ (queries * LOG2_E).T).exp2_()
-    powers[hidden] = 0
-    sums = torch.mv(powers.T, ones)
-    least, most = torch.aminmax(sums)
-    if float(least) > SMALLEST and float(most) < LARGEST:
-        return powers, sums, torch.zeros_like(sums)
-    powers = rows @ queries.T
-    shift = powers.amax(0)
-    powers.sub_(shift).exp_()
-    powers[hidden] = 0
-    return powers, torch.mv(powers.T, ones), shift
-
-
-def same_pairs(candidates: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-    """All (i, j) with candidates[i] == answers[j]: few, found without comparing all with all."""
-    ordered, places = torch.sort(candidates)
-    first = torch.searchsorted(ordered, answers)
-    count = torch.searchsorted(ordered, answers, right=True) - first
-    columns = torch.repeat_interleave(torch.arange(len(answers), device=answers.device), count)
-    before = count.cumsum(0) - count
-    rows = torch.arange(len(columns), device=answers.device) + (first - before)[columns]
-    return places[rows], columns
 
 
 def gathered(

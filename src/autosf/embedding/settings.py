@@ -16,6 +16,7 @@ CHOICES = {
     "regulariser": ("n3", "n3-moduli", "l2", "dura", "none"),
     "sampler": ("uniform", "bernoulli", "cache"),
 }
+SOFTMAX = ("multiclass", "sampled-softmax")  # losses of whole queries, against all entities or some
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class TrainingSettings:
 
     dimension: int = 64
     epochs: int = 50
-    batch_size: int = 512  # unique queries for the multi-class loss, triples for the sampled ones
+    batch_size: int = 512  # unique queries for the softmax losses, triples for logistic and hinge
     learning_rate: float = 0.1
     decay: float = 1.0  # the learning rate is multiplied by this after each epoch
     optimiser: str = "adagrad"
@@ -38,7 +39,7 @@ class TrainingSettings:
     relation_prediction: float = 0.0  # weight of the loss over (h, ?, t)
     averaging: float = 0.0  # share of the past in an average of the weights over epochs; that is what is kept
     unit_ball: bool = False  # entities projected into it after every step, as the released code does
-    negatives: int = 50  # per triple, or shared by the batch for sampled-softmax
+    negatives: int = 50  # per triple; for sampled-softmax drawn for the whole batch
     sampler: str = "uniform"
     margin: float = 1.0  # of the hinge loss
     patience: int = 5  # validations without a better MRR before training stops; 0 never stops
@@ -58,9 +59,9 @@ class TrainingSettings:
                 raise UserError(f"setting {name}: expected {shown}, found {value}")
         if self.validation_candidates == 1:
             raise UserError("setting validation_candidates: expected 0 or a number from 2, found 1")
-        if self.relation_prediction and self.loss != "multiclass":
+        if self.relation_prediction and self.loss not in SOFTMAX:
             raise UserError(
-                f"setting relation_prediction: works with loss multiclass only, found {self.loss}"
+                f"setting relation_prediction: works with loss {' or '.join(SOFTMAX)} only, found {self.loss}"
             )
         if self.sampler != "uniform" and self.loss not in ("logistic", "hinge"):
             raise UserError(f"setting sampler: works with loss logistic or hinge only, found {self.loss}")
@@ -73,7 +74,7 @@ class TrainingSettings:
             if name not in kinds:
                 raise UserError(f"unknown setting {quoted(name)}{did_you_mean(name, kinds)}")
             converted[name] = converted_value(name, value, kinds[name])
-        if converted.get("loss", self.loss) != "multiclass":
+        if converted.get("loss", self.loss) not in SOFTMAX:
             converted.setdefault("relation_prediction", 0.0)  # a preset's is of the multi-class loss
         return replace(self, **converted)
 

@@ -105,14 +105,16 @@ ALONE void scores(const float *e, long count, long d, const float *q, float *out
 #undef CALL
 }
 
-/* Raises a tile in place and adds it up; keeps a copy, past the caches if there are too many to stay there. */
-ALONE void raise(float *tile, long count, float *kept, int stream, float *sums) {
+/* Raises a tile in place, each row times what it stands for, and adds it up; keeps a copy, past the caches if there
+ * are too many to stay there. */
+ALONE void raise(float *tile, long count, const float *stands_for, float *kept, int stream, float *sums) {
     vec sum[VECTORS];
     for (int v = 0; v < VECTORS; v++) sum[v] = OP(setzero_ps)();
     for (long i = 0; i < count; i++)
         for (int v = 0; v < VECTORS; v++) {
             long at = i * PANEL + v * WIDTH;
             vec raised = power(OP(loadu_ps)(tile + at));
+            if (stands_for) raised = OP(mul_ps)(raised, all(stands_for[i]));
             OP(storeu_ps)(tile + at, raised);
             if (stream) OP(stream_ps)(kept + at, raised);
             else OP(storeu_ps)(kept + at, raised);
@@ -205,8 +207,9 @@ static long bound(long total, long thread, long threads) {
 static long panels_of(long n) { return (n + PANEL - 1) / PANEL; }
 
 /* A thread's tiles; its sums and its part of the gradient come out. */
-static void forward_range(const float *candidates, long first, long last, long total, long d, const float *queries,
-                          long panels, float *powers, int stream, float *sums, float *by_query, float *packed) {
+static void forward_range(const float *candidates, const float *stands_for, long first, long last, long total, long d,
+                          const float *queries, long panels, float *powers, int stream, float *sums, float *by_query,
+                          float *packed) {
     float tile[TILE * PANEL] __attribute__((aligned(64)));
     memset(sums, 0, panels * PANEL * sizeof(float));
     memset(by_query, 0, panels * d * PANEL * sizeof(float));
@@ -216,16 +219,48 @@ static void forward_range(const float *candidates, long first, long last, long t
         pack(e, count, d, packed);
         for (long panel = 0; panel < panels; panel++) {
             scores(e, count, d, queries + panel * d * PANEL, tile);
-            raise(tile, count, powers + (panel * total + start) * PANEL, stream, sums + panel * PANEL);
+            raise(tile, count, stands_for ? stands_for + start : NULL, powers + (panel * total + start) * PANEL, stream,
+                  sums + panel * PANEL);
             gather(packed, count, d, tile, by_query + panel * d * PANEL);
         }
     }
 }
 
+/* Number k of the candidates that are query j's own: its answers, then its source; -1 after the last. */
+static long own(const struct drawn *drawn, long j, long k) {
+    const long *answers = drawn->answers + drawn->starts[j];
+    long count = drawn->counts[j];
+    if (k < count) return answers[k];
+    if (k > count) return -1;
+    for (long i = 0; i < count; i++)
+        if (answers[i] == drawn->sources[j]) return -1;
+    return drawn->sources[j];
+}
+
+/* A query's own stand for themselves alone: what their powers are too large by comes off them and off the sum. */
+static float alone(const struct drawn *drawn, long j, float *powers) {
+    float less = 0.f;
+    for (long k = 0, a; (a = own(drawn, j, k)) >= 0; k++) {
+        powers[a * PANEL] /= drawn->stands_for[a];
+        less += powers[a * PANEL] * (drawn->stands_for[a] - 1.f);
+    }
+    return less;
+}
+
+/* And off its gradient [d], of which the query has `weight`. */
+static void alone_gradient(const struct drawn *drawn, long j, const float *powers, const float *candidates, long d,
+                           float weight, float *restrict gradient) {
+    for (long k = 0, a; (a = own(drawn, j, k)) >= 0; k++) {
+        float by = weight * powers[a * PANEL] * (drawn->stands_for[a] - 1.f);
+        for (long i = 0; i < d; i++) gradient[i] -= by * candidates[a * d + i];
+    }
+}
+
 /* Of P = exp(candidates queries^T): column sums [n], weights = counts / sums, and P^T candidates [n][d], each row times
  * its weight; P is kept in `powers`, past the caches if there are too many to stay there. */
-static void forward(long threads, const float *candidates, long total, long d, const float *queries, long n,
-                    const float *counts, float *powers, float *sums, float *weights, float *by_query, float *scratch) {
+static void forward(long threads, const float *candidates, long total, long d, const struct drawn *drawn,
+                    const float *queries, long n, const float *counts, float *powers, float *sums, float *weights,
+                    float *by_query, float *scratch) {
     long panels = panels_of(n), width = panels * PANEL;
     int stream = n * total > STREAMED;
     float *asked = scratch, *all_sums = asked + width * d, *all_parts = all_sums + threads * width;
@@ -237,14 +272,21 @@ static void forward(long threads, const float *candidates, long total, long d, c
             pack_queries(queries + p * PANEL * d, n - p * PANEL, d, asked + p * PANEL * d);
 #pragma omp for schedule(static, 1)
         for (long i = 0; i < threads; i++)
-            forward_range(candidates, bound(total, i, threads), bound(total, i + 1, threads), total, d, asked, panels,
-                          powers, stream, all_sums + i * width, all_parts + i * width * d, packed + i * TILE * d);
+            forward_range(candidates, drawn ? drawn->stands_for : NULL, bound(total, i, threads),
+                          bound(total, i + 1, threads), total, d, asked, panels, powers, stream, all_sums + i * width,
+                          all_parts + i * width * d, packed + i * TILE * d);
 #pragma omp for
         for (long p = 0; p < panels; p++) {
             long first = p * PANEL, some = least(PANEL, n - first);
+            float *of_panel = powers + p * total * PANEL - first;
             add_sums(all_sums + first, width, threads, some, sums + first);
+            if (drawn)
+                for (long j = first; j < first + some; j++) sums[j] -= alone(drawn, j, of_panel + j);
             for (long j = first; j < first + some; j++) weights[j] = counts[j] / sums[j];
             add_gradients(all_parts + first * d, width * d, threads, weights + first, some, d, by_query + first * d);
+            if (drawn)
+                for (long j = first; j < first + some; j++)
+                    alone_gradient(drawn, j, of_panel + j, candidates, d, weights[j], by_query + j * d);
         }
     }
 }
@@ -306,11 +348,12 @@ long powers_room(long total, long n) { return panels_of(n) * PANEL * total; }
 /* Log-sum-exp of each query's scores as `totals` [n], and the gradients of their sum, each times its count, towards the
  * queries and the candidates. Returns 0, with the candidates' gradient as it was, where a sum of powers is near the end
  * of floats or no number. */
-int softmax(long threads, const float *candidates, long total, long d, const float *queries, long n, const float *counts,
-            float *powers, float *totals, float *by_query, float *by_candidate, int add, float *scratch) {
+int softmax(long threads, const float *candidates, long total, long d, const struct drawn *drawn, const float *queries,
+            long n, const float *counts, float *powers, float *totals, float *by_query, float *by_candidate, int add,
+            float *scratch) {
     float *weights = scratch;
     scratch += n;
-    forward(threads, candidates, total, d, queries, n, counts, powers, totals, weights, by_query, scratch);
+    forward(threads, candidates, total, d, drawn, queries, n, counts, powers, totals, weights, by_query, scratch);
     for (long j = 0; j < n; j++)
         if (!(totals[j] > 1e-30f && totals[j] < 1e36f)) return 0;
     for (long j = 0; j < n; j++) totals[j] = logf(totals[j]);

@@ -17,8 +17,9 @@ static long smaller(long a, long b) { return a < b ? a : b; }
 
 /* compiled.py has the same fields in the same order. Matrices lie row by row. */
 struct step {
-    /* the model: entities [total][d], relations [links][d]; each term of the structure as its three parts and its sign */
-    const float *entities, *relations;
+    /* the model: entities [total][d], relations [links][d]; how many entities each stands for, or NULL where these are
+     * all there are; each term of the structure as its three parts and its sign */
+    const float *entities, *relations, *stands_for;
     const int *terms;
     long total, links, d, parts, term_count;
     /* the batch: n queries, the first of them for tails, each with `counts` answers from `starts` on; `kept` is NULL or
@@ -173,8 +174,10 @@ static int ask_entities(struct step *s, struct rows at, double share) {
     }
     for (long from = 0; from < n; from += s->block) {
         long some = smaller(n - from, s->block);
-        if (!softmax(s->threads, s->entities, s->total, d, at.asked + from * d, some, counts + from, s->powers,
-                     at.totals + from, at.by_query + from * d, s->by_entity, from > 0, at.rest))
+        struct drawn drawn = {s->stands_for, s->sources + from, s->starts + from, s->answers, s->counts + from};
+        if (!softmax(s->threads, s->entities, s->total, d, s->stands_for ? &drawn : NULL, at.asked + from * d, some,
+                     counts + from, s->powers, at.totals + from, at.by_query + from * d, s->by_entity, from > 0,
+                     at.rest))
             return 0;
     }
 #pragma omp parallel for num_threads(s->threads)
@@ -221,8 +224,8 @@ static int ask_relations(struct step *s, struct rows at, float weight) {
             links[i] = s->asked_relations[s->rows[from + i]];
             contract(s, RELATION, HEAD, s->entities + heads[i] * d, TAIL, s->entities + tails[i] * d, at.asked + i * d);
         }
-        if (!softmax(s->threads, s->relations, s->links, d, at.asked, some, at.counts, s->powers, at.totals, at.by_query,
-                     s->by_relation, 1, at.rest))
+        if (!softmax(s->threads, s->relations, s->links, d, NULL, at.asked, some, at.counts, s->powers, at.totals,
+                     at.by_query, s->by_relation, 1, at.rest))
             return 0;
 #pragma omp parallel for num_threads(s->threads)
         for (long i = 0; i < some; i++) {
@@ -249,6 +252,21 @@ void adagrad(long threads, float *numbers, float *sums, const float *gradient, l
     for (long i = 0; i < count; i++) {
         sums[i] += gradient[i] * gradient[i];
         numbers[i] -= by * gradient[i] / (sqrtf(sums[i]) + 1e-10f);
+    }
+}
+
+/* The same on some rows, none of them twice. */
+void adagrad_rows(long threads, float *numbers, float *sums, const long *rows, long count, const float *gradient, long d,
+                  double rate) {
+    float by = rate;
+#pragma omp parallel for num_threads(threads)
+    for (long i = 0; i < count; i++) {
+        float *restrict row = numbers + rows[i] * d, *restrict sum = sums + rows[i] * d;
+        const float *g = gradient + i * d;
+        for (long k = 0; k < d; k++) {
+            sum[k] += g[k] * g[k];
+            row[k] -= by * g[k] / (sqrtf(sum[k]) + 1e-10f);
+        }
     }
 }
 

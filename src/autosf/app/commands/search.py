@@ -107,8 +107,13 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Entities that random walks meet, near the graph's mix of relations; or its densest core.",
 )  # fmt: skip
 @click.option(
+    "--draw", type=click.IntRange(0),
+    help="Entities that each step of a trial sees, 0 for all; the best are then trained with all."
+    " [default: 1024 of more than 10,000, else all]",
+)  # fmt: skip
+@click.option(
     "--playoff", type=click.IntRange(1), default=4, show_default=True,
-    help="With --sample: how many are trained on all, to see which is the best there.",
+    help="With --sample or --draw: how many are trained in full, to see which is the best then.",
 )  # fmt: skip
 @click.option(
     "--playoff-seeds", type=click.IntRange(1), default=3, show_default=True,
@@ -179,10 +184,11 @@ def requested(
     threads: int | None,
     trials: int | None,
     sample: int | None,
+    draw: int | None,
     **wish: Any,
 ) -> Request:
     """What the options ask for."""
-    from autosf.app.search_sample import searched_entities
+    from autosf.app.search_sample import default_draw, searched_entities
     from autosf.app.searching import (
         PATIENCE,
         TUNING_SHARE,
@@ -208,6 +214,7 @@ def requested(
         trials=trials or default_trials(wish["strategy"], budget),
         threads=default_threads(graph, sample) if threads is None else threads,
         sample=sample,
+        draw=default_draw(entities, chosen) if draw is None else draw,
         budget=budget,
         tuning_share=share if is_to_be_tuned(graph, told) else 0.0,
         command="autosf " + shlex.join(sys.argv[1:]),

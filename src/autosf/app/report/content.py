@@ -188,7 +188,7 @@ def common_ground(run: Run, graph: KnowledgeGraph, entities: int) -> Ground | No
     if entities != len(whole.entities):
         return None
     known = known_answers(whole if run.plan.hide_test else without_test(whole))
-    return Ground(whole, known, "valid", final_settings(run.plan.settings, entities).validation_candidates)
+    return Ground(whole, known, "valid", final_settings(run, entities).validation_candidates)
 
 
 def given_negatives(run: Run, graph: KnowledgeGraph) -> Negatives | None:
@@ -252,7 +252,7 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
         )
     elif human:
         lines.append("It was designed by people: no other was found to be better.")
-    lines += [f"These figures are of the sample; {line}." for line in on_the_whole(result["playoff"] or ())]
+    lines += [f"These figures are of the search; {line}." for line in on_the_whole(result["playoff"] or ())]
     return tuple(lines)
 
 

@@ -10,7 +10,7 @@ from autosf.algebra.invariance import canonical
 from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, named
 from autosf.app.final_model import human_folder, model_job, train_in_run
 from autosf.app.report.portrait import title_of
-from autosf.app.search_sample import times_the_sample
+from autosf.app.search_sample import times_a_trial
 from autosf.app.searching import graph_again
 from autosf.runs.history import added_epochs
 from autosf.runs.labels import labelled_graph
@@ -73,7 +73,7 @@ def training_seconds(run: Run, records: Sequence[Record]) -> float | None:
     ]
     if not spent:
         return None
-    return median(spent) * run.plan.settings.epochs * times_the_sample(run)
+    return median(spent) * run.plan.settings.epochs * times_a_trial(run)
 
 
 def train_opponent(

@@ -42,7 +42,7 @@ class Sight:
     @property
     def state(self) -> str:
         """running, stopped or ended; or training, when only the winner's own training is still to come; or
-        playoff, when the best of a sample meet on the whole graph before it."""
+        playoff, when the best are trained in full before it."""
         if not any(row.is_winner for row in self.running):
             return self.outcome.state
         return "training" if self.outcome.is_played_off else "playoff"

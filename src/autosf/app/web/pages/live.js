@@ -7,7 +7,7 @@ const FIRST_ROWS = 20;
 const STATES = {
   running: "running",
   stopped: "stopped",
-  playoff: "play-off on the whole graph",
+  playoff: "play-off, trained in full",
   training: "training the winner",
   ended: "ended",
 };
@@ -112,7 +112,7 @@ async function showResults() {
 async function showBest(found) {
   const best = found.best;
   say("best-title", found.state === "ended" || found.state === "training" ? "The winner" : "Best so far");
-  const sampled = found.playoff ? " on the sample" : "";
+  const sampled = found.playoff ? " in the search" : "";
   byId("best-drawing").replaceChildren(await structureDrawing(best.structure));
   say("best-name", best.names.length ? best.names.join(", ") : "A structure without a name");
   say("best-measured", `Validation MRR ${measured(best)}${sampled}`);
@@ -144,7 +144,7 @@ function chances(best) {
 function onTheWhole(playoff) {
   if (!playoff.length) return [];
   const told = playoff.map((row) => `${mrr(row.valid_mrr)} ${row.names[0] ?? JSON.stringify(row.structure)}`);
-  return [`On the whole graph: ${told.join(", ")}`];
+  return [`Trained in full: ${told.join(", ")}`];
 }
 
 async function showLeaderboard(found) {

@@ -1,0 +1,90 @@
+"""`autosf search --draw`: trials see some entities in a step, the best are then trained with all."""
+
+import json
+
+import pytest
+
+import autosf
+from autosf.app.cli import run
+from autosf.app.run_results import outcome_of
+from autosf.app.search_sample import DRAW, DRAWN_ABOVE, default_draw, times_a_trial
+from autosf.embedding.settings import TrainingSettings
+from autosf.errors import UserError
+from autosf.graph.synthetic_large import LargeGraph, write_large_graph
+from autosf.runs.run import open_run
+
+SMALL = ["--strategy", "paper", "--trials", "4", "--epochs", "2", "--dimension", "16", "--workers", "1"]
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("draw") / "made-up"
+    write_large_graph(LargeGraph(400, 4, 2400, valid=100, test=100), folder)
+    return folder
+
+
+def answered(capfd, *arguments):
+    code = run([*map(str, arguments), "--json"])
+    out, err = capfd.readouterr()
+    return code, json.loads(out) if code == 0 else None, err
+
+
+@pytest.mark.slow
+def test_trials_draw_and_the_best_are_trained_with_all(graph, tmp_path, capfd):
+    out = tmp_path / "run"
+    code, result, said = answered(
+        capfd, "search", graph, "--draw", 50, "--playoff", 3, "--set", "batch_size=64", "--out", out, *SMALL
+    )
+    assert code == 0
+    assert "trials see 50 entities drawn for each step out of 400" in said
+    assert result["draw"] == {"entities": 50, "of": 400}
+    assert (result["settings"]["loss"], result["settings"]["negatives"]) == ("sampled-softmax", 50)
+    assert len(result["playoff"]) == 3
+    model = autosf.load(out)
+    assert model.facts["settings"]["loss"] == "multiclass"
+    assert [list(row) for row in model.structure.rows] == result["playoff"][0]["structure"]
+    assert times_a_trial(open_run(out)) == pytest.approx(400 / (50 + 2 * 64))
+    assert answered(capfd, "resume", out)[1] == result
+    assert run(["leaderboard", str(out)]) == 0
+    assert "50 entities drawn for each step" in capfd.readouterr().out.replace("\n", " ")
+
+
+@pytest.mark.slow
+def test_a_play_off_needs_no_more_than_the_run_holds(tmp_path, capfd):
+    """The files of the graph are gone when it comes to the play-off; all but its test triples is in the run."""
+    source, out = tmp_path / "gone", tmp_path / "run"
+    write_large_graph(LargeGraph(300, 4, 1500, valid=100, test=100), source)
+    found = answered(capfd, "search", source, "--draw", 40, "--playoff", 2, "--out", out, *SMALL)[1]
+    for path in source.iterdir():
+        path.unlink()
+    (out / "playoff.json").unlink()
+    (out / "model").rename(out / "away")
+    assert not outcome_of(open_run(out)).is_played_off
+    code, result, said = answered(capfd, "resume", out)
+    assert code == 0
+    assert "no play-off" not in said
+    assert [row["valid_mrr"] for row in result["playoff"]] == [row["valid_mrr"] for row in found["playoff"]]
+    assert answered(capfd, "resume", out)[2] == "", "nothing is left to do"
+
+
+@pytest.mark.slow
+def test_zero_and_more_than_there_are_train_as_ever(graph, tmp_path):
+    for wish in (0, 400, 5000):
+        found = autosf.search(graph, tmp_path / str(wish), draw=wish, strategy="paper", trials=1, epochs=1)
+        facts = open_run(found.path).plan
+        assert (facts.settings.loss, facts.search["draw"]) == ("multiclass", None)
+
+
+def test_large_graphs_draw_by_themselves():
+    exact = TrainingSettings()
+    assert default_draw(DRAWN_ABOVE, exact) == 0
+    assert default_draw(DRAWN_ABOVE + 1, exact) == DRAW
+    assert default_draw(DRAWN_ABOVE + 1, TrainingSettings(loss="hinge")) == 0
+
+
+def test_what_draws_already_is_told_how_to_draw_fewer(graph, tmp_path):
+    with pytest.raises(
+        UserError, match=r"--draw: expected the loss multiclass, found sampled-softmax; --set neg"
+    ):
+        autosf.search(graph, tmp_path / "run", draw=10, loss="sampled-softmax")
+    assert not (tmp_path / "run").exists()
