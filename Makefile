@@ -14,8 +14,8 @@ $(READY): requirements.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit("autosf needs Python 3.11 or newer, found %s.%s" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Installing into .venv (once; about two minutes) ..." >&2
-	@$(BIN)/python -m pip install --quiet "$$(grep '^torch==' requirements.lock)"  # by its exact pin first: a CPU build at hand is taken
-	@$(BIN)/python -m pip install --quiet -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-compile "$$(grep '^torch==' requirements.lock)"  # by its exact pin first: a CPU build at hand is taken
+	@$(BIN)/python -m pip install --quiet --no-compile -r requirements.lock  # compiling what is never imported takes as long again
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 

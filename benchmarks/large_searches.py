@@ -41,6 +41,7 @@ def recorded(folder: Path) -> dict[str, Any]:
         "graph": facts_of(folder)["graph"]["name"],
         "command": re.sub(r" --out \S+| --json", "", run.plan.command),
         "sample": run.plan.search.get("sample"),
+        "draw": run.plan.search.get("draw"),
         "structures": len(outcome.standings),
         "trials": len(outcome.records),
         "epochs": trained_epochs(outcome.records)[-1],

@@ -106,11 +106,10 @@ def large_searches_table() -> str:
     """Searches on the paper's own graphs: what they looked at, what it took, and what they named."""
     rows = []
     for line in (line for line in records("large_searches") if line["graph"] in paper("links")):
-        winner, sample = line["winner"], line["sample"]
-        new = line["best_new"]
+        winner, new = line["winner"], line["best_new"]
         rows.append([
             line["graph"],
-            f"{sample['entities']:,} of {sample['whole']['entities']:,} entities" if sample else "all",
+            searched_on(line),
             f"{line['structures']} ({line['new']} new)",
             str(line["epochs"]),
             f"{line['cpu_seconds'] / 60:.0f}",
@@ -125,6 +124,13 @@ def large_searches_table() -> str:
         " | best new one (seeds) | first in the play-off | test MRR of the named, d = 64"
     )
     return table(head, rows)
+
+
+def searched_on(line: dict[str, Any]) -> str:
+    """The part of the graph that a search saw, and what its steps saw of that."""
+    sample, draw = line["sample"], line.get("draw")
+    part = f"{sample['entities']:,} of {sample['whole']['entities']:,} entities" if sample else "all"
+    return f"{part}, {draw['entities']:,} drawn a step" if draw else part
 
 
 def finds_table() -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import ZOO
+from benchmarks.drawn import drawn_table
 from benchmarks.paper_tables import (
     classification_table,
     curves_table,
@@ -205,6 +206,7 @@ TABLES = {
     "statistics": statistics_table,
     "links": links_table,
     "large": large_searches_table,
+    "drawn": drawn_table,
     "finds": finds_table,
     "transfer": transfer_table,
     "classification": classification_table,

