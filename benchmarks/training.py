@@ -59,7 +59,7 @@ def our_steps(graph: KnowledgeGraph, settings: TrainingSettings) -> Iterator[flo
     queries = training_queries(graph, reciprocal=False)
     entities, relations = optimisers(start(graph, settings, 0), settings, in_place=True)
     work = Workspace.of(entities.matrix, settings.batch_size, settings.score_megabytes)
-    stream = batches(queries, settings.batch_size, np.random.default_rng(0), torch.device("cpu"))
+    stream = batches(queries, settings.batch_size, np.random.default_rng(0))
     while True:
         started = time.perf_counter()
         if (batch := next(stream, None)) is None:

@@ -19,7 +19,6 @@ from autosf.embedding.training import train
 from autosf.graph.knowledge_graph import KnowledgeGraph
 
 ANALOGY = named("analogy").structure
-CPU = torch.device("cpu")
 N, D = 60, 8
 SETTINGS = TrainingSettings(
     dimension=D, loss="sampled-softmax", negatives=12, batch_size=10, regulariser="none", validate_every=0
@@ -70,7 +69,7 @@ def drawn_batch(graph, settings, seed=0):
     """Half of it asks for tails, among them those of the hub from itself."""
     draws, half = Draws(graph, settings), settings.batch_size // 2
     chosen = np.r_[:half, len(draws.queries) - half : len(draws.queries)]
-    return draws.draw(batch_of(draws.queries, chosen, CPU), np.random.default_rng(seed))
+    return draws.draw(batch_of(draws.queries, chosen), np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("scale", [1, 30])  # scores in the thousands, whose powers no float holds
@@ -107,7 +106,7 @@ def test_sums_over_drawn_entities_are_on_average_those_over_all(graph, embedding
     others = np.setdiff1d(np.arange(len(draws.queries)), [query])
     for _ in range(4000):
         chosen = np.sort(np.append(rng.choice(others, SETTINGS.batch_size - 1, replace=False), query))
-        drawn = draws.draw(batch_of(draws.queries, chosen, CPU), rng)
+        drawn = draws.draw(batch_of(draws.queries, chosen), rng)
         column = powers[drawn.entity_rows][:, None].repeat(1, len(chosen))
         drawn.batch.targets.weigh(column, 0)
         sums.append(float(column[:, np.searchsorted(chosen, query)].sum()))
@@ -145,3 +144,19 @@ def test_a_hub_is_asked_in_pieces(graph):
     assert len(draws.queries) > len(training_queries(graph, reciprocal=False))
     assert draws.most_entities(1) == SETTINGS.negatives + 1 + MOST_ANSWERS
     assert draws.most_entities(10_000) == N
+
+
+def test_a_step_moves_whole_to_the_devices_memory(graph):
+    """`meta` has shapes alone, but it is another device than the CPU."""
+    drawn = drawn_batch(graph, SETTINGS).on(torch.device("meta"))
+    batch, targets = drawn.batch, drawn.batch.targets
+    tensors = [drawn.entity_rows, drawn.relation_rows, batch.entities, batch.relations, targets.rows]
+    tensors += [
+        targets.starts,
+        targets.answers,
+        targets.counts,
+        targets.drawn.stands_for,
+        targets.drawn.sources,
+    ]
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
+    assert drawn_batch(graph, SETTINGS).on(torch.device("cpu")).entity_rows.device.type == "cpu"

@@ -65,7 +65,7 @@ def test_gradients_are_those_of_the_loss_triple_by_triple_on_both_sides(graph, r
         loss = loss + (0.3 * (query**2).sum() if regulariser == "dura" else 0)
     (loss / (2 * len(graph.train))).backward()
     queries = training_queries(graph, reciprocal=False)
-    batch = batch_of(queries, np.arange(len(queries)), torch.device("cpu"))
+    batch = batch_of(queries, np.arange(len(queries)))
     batch = replace(batch, targets=replace(batch.targets, counts=batch.targets.counts.double()))
     work = Workspace.of(entities.detach(), 7, 1)
     found = gradients(entities.detach(), below.detach(), batch, settings, work)

@@ -42,7 +42,7 @@ KINDS = {
 def test_losses_and_gradients_are_those_of_single_steps(kind, size):
     settings = KINDS[kind]
     queries = training_queries(GRAPH, settings.reciprocal)
-    batch = batch_of(queries, np.arange(3, len(queries), 4), CPU)
+    batch = batch_of(queries, np.arange(3, len(queries), 4))
     state = start(GRAPH, replace(settings, start_scale=size), seed=1)
     count = len(STRUCTURES)
     kept = dropped(len(batch.entities), settings, np.random.default_rng(5), state.entities)

@@ -89,7 +89,7 @@ def test_gradients_of_a_whole_epoch_in_one_batch_are_those_of_the_stated_loss(gr
     loss = stated_loss(graph, settings, entities, relations)
     loss.backward()
     queries = training_queries(graph, reciprocal)
-    batch = batch_of(queries, np.arange(len(queries)), torch.device("cpu"))
+    batch = batch_of(queries, np.arange(len(queries)))
     batch = replace(batch, targets=replace(batch.targets, counts=batch.targets.counts.double()))
     work = Workspace.of(entities.detach(), 7, 1)
     found = multiclass_gradients(COMPLEX, entities.detach(), relations.detach(), batch, settings, work)
@@ -101,7 +101,7 @@ def test_gradients_of_a_whole_epoch_in_one_batch_are_those_of_the_stated_loss(gr
 def test_batches_hold_every_query_once_with_all_its_answers(graph):
     queries = training_queries(graph, reciprocal=False)
     seen = []
-    for batch in batches(queries, 16, np.random.default_rng(0), torch.device("cpu")):
+    for batch in batches(queries, 16, np.random.default_rng(0)):
         for row, answer in zip(batch.targets.rows.tolist(), batch.targets.answers.tolist(), strict=True):
             e, r = int(batch.entities[row]), int(batch.relations[row])
             seen.append((e, r, answer) if row < batch.tail_queries else (answer, r, e))
@@ -258,7 +258,7 @@ def test_relation_prediction_adds_the_softmax_over_relations(graph):
     loss = loss + 0.5 * torch.nn.functional.cross_entropy(scores, r, reduction="sum") / (2 * len(graph.train))
     loss.backward()
     queries = training_queries(graph, reciprocal=False)
-    batch = batch_of(queries, np.arange(len(queries)), torch.device("cpu"))
+    batch = batch_of(queries, np.arange(len(queries)))
     batch = replace(batch, targets=replace(batch.targets, counts=batch.targets.counts.double()))
     found = multiclass_gradients(
         COMPLEX,

@@ -38,6 +38,15 @@ class Drawn:
     relation_rows: Tensor | None  # None where all are at hand
     batch: Batch
 
+    def on(self, device: torch.device) -> Drawn:
+        """The same on the training's device."""
+        if self.entity_rows.device == device:
+            return self
+        links = self.relation_rows
+        return Drawn(
+            self.entity_rows.to(device), None if links is None else links.to(device), self.batch.on(device)
+        )
+
 
 class Draws:
     """What draws need of a graph: its queries, what each entity stands for, and room to number those of a step."""
@@ -54,27 +63,22 @@ class Draws:
         return min(self._entities, self._count + batch_size * (1 + MOST_ANSWERS))
 
     def draw(self, batch: Batch, rng: np.random.Generator) -> Drawn:
-        """The batch against its own entities and drawn ones."""
-        asked, answers = batch.entities.cpu().numpy(), batch.targets.answers.cpu().numpy()
+        """A batch against its own entities and drawn ones."""
+        asked, answers = batch.entities.numpy(), batch.targets.answers.numpy()
         others = rng.choice(self._entities, self._count, replace=False, shuffle=False)
         rows = sorted_distinct(np.concatenate([others, asked, answers]))
         self._place[rows] = np.arange(len(rows))
         links, link_places = None, batch.relations
         if not self._all_relations:
             links, link_places = torch.unique(batch.relations, return_inverse=True)
-
-        def moved(array: NDArray[np.generic]) -> Tensor:
-            return torch.from_numpy(array).to(batch.entities.device)
-
-        sources = moved(self._place[asked])
+        sources = torch.from_numpy(self._place[asked])
         targets = replace(
             batch.targets,
-            answers=moved(self._place[answers]),
-            drawn=StandIns(moved(self._stands_for[rows]), sources),
+            answers=torch.from_numpy(self._place[answers]),
+            drawn=StandIns(torch.from_numpy(self._stands_for[rows]), sources),
         )
-        return Drawn(
-            moved(rows), links, replace(batch, entities=sources, relations=link_places, targets=targets)
-        )
+        places = replace(batch, entities=sources, relations=link_places, targets=targets)
+        return Drawn(torch.from_numpy(rows), links, places)
 
 
 def stands_for(queries: TrainingQueries, entities: int, drawn: int, batch_size: int) -> NDArray[np.float32]:

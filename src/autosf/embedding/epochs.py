@@ -128,7 +128,7 @@ def multiclass_epoch(
         if not work:
             work.append(Workspace.of(entities.matrix, settings.batch_size, settings.score_megabytes))
         total = torch.zeros((), device=device)
-        for batch in batches(queries, settings.batch_size, rng, device):
+        for batch in (made.on(device) for made in batches(queries, settings.batch_size, rng)):
             kept = dropped(len(batch.entities), settings, rng, entities.matrix)
             found = gradients_of(entities.matrix, relations.matrix, batch, settings, work[0], kept)
             entities.step(found.entities, rate)
@@ -154,8 +154,8 @@ def drawn_epoch(
             like = entities.matrix.new_empty(most, entities.matrix.shape[1])
             work.append(Workspace.of(like, settings.batch_size, settings.score_megabytes))
         total = torch.zeros((), device=device)
-        for asked in batches(draws.queries, settings.batch_size, rng, device):
-            drawn = draws.draw(asked, rng)
+        for asked in batches(draws.queries, settings.batch_size, rng):
+            drawn = draws.draw(asked, rng).on(device)
             rows, links, batch = drawn.entity_rows, drawn.relation_rows, drawn.batch
             kept = dropped(len(batch.entities), settings, rng, entities.matrix)
             some = entities.matrix.index_select(0, rows)

@@ -45,6 +45,9 @@ class StandIns:
     stands_for: Tensor
     sources: Tensor
 
+    def on(self, device: torch.device) -> StandIns:
+        return StandIns(self.stands_for.to(device), self.sources.to(device))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Targets:
@@ -56,6 +59,16 @@ class Targets:
     answers: Tensor
     counts: Tensor
     drawn: StandIns | None = None  # where the entities at hand are drawn from more
+
+    def on(self, device: torch.device) -> Targets:
+        """The same on the training's device."""
+        return Targets(
+            rows=self.rows.to(device),
+            starts=self.starts.to(device),
+            answers=self.answers.to(device),
+            counts=self.counts.to(device),
+            drawn=None if self.drawn is None else self.drawn.on(device),
+        )
 
     def weigh(self, powers: Tensor, first: int) -> None:
         """Multiply each entity's powers by what it stands for, but those of a query's own entities, its answers

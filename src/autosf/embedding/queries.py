@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,13 +37,24 @@ class TrainingQueries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some queries, those asking for the tail first, with their targets, on the training's device."""
+    """Some queries, those asking for the tail first, with their targets; made on the CPU."""
 
     entities: Tensor
     relations: Tensor
     tail_queries: int
     targets: Targets
     triples: int
+
+    def on(self, device: torch.device) -> Batch:
+        """The same on the training's device."""
+        if self.entities.device == device:
+            return self
+        return replace(
+            self,
+            entities=self.entities.to(device),
+            relations=self.relations.to(device),
+            targets=self.targets.on(device),
+        )
 
 
 def training_queries(graph: KnowledgeGraph, reciprocal: bool) -> TrainingQueries:
@@ -75,35 +86,34 @@ def in_pieces(queries: TrainingQueries, most: int) -> TrainingQueries:
     )
 
 
-def batches(
-    queries: TrainingQueries, size: int, rng: np.random.Generator, device: torch.device
-) -> Iterator[Batch]:
+def batches(queries: TrainingQueries, size: int, rng: np.random.Generator) -> Iterator[Batch]:
     """Every query once, in random order, `size` at a time."""
     order = rng.permutation(len(queries))
     for start in range(0, len(order), size):
-        yield batch_of(queries, np.sort(order[start : start + size]), device)
+        yield batch_of(queries, np.sort(order[start : start + size]))
 
 
-def batch_of(queries: TrainingQueries, chosen: NDArray[np.int64], device: torch.device) -> Batch:
+def batch_of(queries: TrainingQueries, chosen: NDArray[np.int64]) -> Batch:
     """The chosen queries, ascending, with their answers gathered."""
     starts = queries.offsets[chosen]
     counts = queries.offsets[chosen + 1] - starts
     rows = np.repeat(np.arange(len(chosen)), counts)
     places = consecutive(starts, counts)
-
-    def moved(array: NDArray[np.generic], kind: torch.dtype) -> Tensor:
-        return torch.from_numpy(array).to(device=device, dtype=kind)
-
     targets = Targets(
-        rows=moved(rows, torch.int64),
-        starts=moved(np.cumsum(counts) - counts, torch.int64),
-        answers=moved(queries.answers[places], torch.int64),
-        counts=moved(counts, torch.float32),
+        rows=tensor(rows),
+        starts=tensor(np.cumsum(counts) - counts),
+        answers=tensor(queries.answers[places]),
+        counts=torch.from_numpy(counts.astype(np.float32)),
     )
     return Batch(
-        entities=moved(queries.entities[chosen], torch.int64),
-        relations=moved(queries.relations[chosen], torch.int64),
+        entities=tensor(queries.entities[chosen]),
+        relations=tensor(queries.relations[chosen]),
         tail_queries=int(np.searchsorted(chosen, queries.tail_queries)),
         targets=targets,
         triples=len(rows),
     )
+
+
+def tensor(ids: NDArray[np.integer]) -> Tensor:
+    """As torch takes indices: 64 bits."""
+    return torch.from_numpy(ids.astype(np.int64, copy=False))

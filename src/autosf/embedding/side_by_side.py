@@ -73,7 +73,7 @@ def epoch_of_many(
         rng = np.random.default_rng((seed, number))
         total = torch.zeros(len(structures), device=device)
         with torch.no_grad():
-            for batch in batches(queries, settings.batch_size, rng, device):
+            for batch in (made.on(device) for made in batches(queries, settings.batch_size, rng)):
                 kept = dropped(len(batch.entities), settings, rng, states[0].entities)
                 total += training.step(batch, kept, rate) * batch.triples
         losses = (total / len(queries.answers)).tolist()

@@ -237,7 +237,8 @@ static long own(const struct drawn *drawn, long j, long k) {
     return drawn->sources[j];
 }
 
-/* A query's own stand for themselves alone: what their powers are too large by comes off them and off the sum. */
+/* A query's own stand for themselves alone: what their powers are too large by comes off them and off the sum. A sum that
+ * is mostly its own loses digits so: with one that stands for 5,000 it is right to a few parts in ten thousand. */
 static float alone(const struct drawn *drawn, long j, float *powers) {
     float less = 0.f;
     for (long k = 0, a; (a = own(drawn, j, k)) >= 0; k++) {
