@@ -23,7 +23,6 @@ FOR_OTHERS = {
 FOR_LARGE = {
     "loss": "sampled-softmax",
     "negatives": 1024,
-    "batch_size": 1024,
     "validation_candidates": 1000,
 }
 

@@ -11,6 +11,7 @@
 #include "softmax.h"
 
 enum { HEAD, RELATION, TAIL, SIGN, TERM };
+enum { LINE = 16, AHEAD = 4 }; /* floats in a line of the cache; rows that are fetched ahead */
 
 static long larger(long a, long b) { return a > b ? a : b; }
 static long smaller(long a, long b) { return a < b ? a : b; }
@@ -261,6 +262,11 @@ void adagrad_rows(long threads, float *numbers, float *sums, const long *rows, l
     float by = rate;
 #pragma omp parallel for num_threads(threads)
     for (long i = 0; i < count; i++) {
+        if (i + AHEAD < count) /* rows of a large matrix lie far apart */
+            for (long k = 0, next = rows[i + AHEAD] * d; k < d; k += LINE) {
+                __builtin_prefetch(numbers + next + k, 1);
+                __builtin_prefetch(sums + next + k, 1);
+            }
         float *restrict row = numbers + rows[i] * d, *restrict sum = sums + rows[i] * d;
         const float *g = gradient + i * d;
         for (long k = 0; k < d; k++) {
