@@ -80,6 +80,13 @@ def told_draw(draw: Mapping[str, Any]) -> str:
     return f"{draw['entities']:,} entities drawn for each step out of {draw['of']:,}"
 
 
+def told_part(result: Mapping[str, Any]) -> list[str]:
+    """What trials saw of the graph, where that is not all, from a run's result."""
+    sample, draw = result["sample"], result["draw"]
+    on = [f"on {told_sample(sample)}"] if sample else []
+    return [*on, f"with {told_draw(draw)}"] if draw else on
+
+
 def times_a_trial(run: Run) -> float:
     """How many times as long as a full trial the winner's training takes, by the products both have to do."""
     search, trial = run.plan.search, run.plan.settings

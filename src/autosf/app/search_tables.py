@@ -15,7 +15,7 @@ from autosf.algebra.zoo import named
 from autosf.app.answer import counted
 from autosf.app.drawing import as_text
 from autosf.app.duration import time_in_words
-from autosf.app.search_sample import told_draw, told_sample
+from autosf.app.search_sample import told_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,10 +123,7 @@ def leaderboard_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
     head = f"{trials}{failed} in {time_in_words(result['seconds'])}; {states[result['state']]}"
     if result["failed"] and result["state"] == "ended":
         head += f"\n`{go_on} --retry-failed` tries again what was lost with its worker"
-    if result["sample"]:
-        head += f"\non {told_sample(result['sample'])}"
-    if result["draw"]:
-        head += f"\nwith {told_draw(result['draw'])}"
+    head = "\n".join([head, *told_part(result)])
     if not result["leaderboard"]:
         return [head]
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -23,7 +23,7 @@ from autosf.app.report.search_story import (
     time_spent,
 )
 from autosf.app.run_results import outcome_of, result_of, search_settings
-from autosf.app.search_sample import final_settings
+from autosf.app.search_sample import final_settings, told_part
 from autosf.app.search_tables import measured, on_the_whole, standard_error, title_of
 from autosf.app.searching import graph_again
 from autosf.errors import UserError, quoted
@@ -252,7 +252,8 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
         )
     elif human:
         lines.append("It was designed by people: no other was found to be better.")
-    lines += [f"These figures are of the search; {line}." for line in on_the_whole(result["playoff"] or ())]
+    searched = ", ".join(["of the search", *told_part(result)])
+    lines += [f"These figures are {searched}; {line}." for line in on_the_whole(result["playoff"] or ())]
     return tuple(lines)
 
 
