@@ -15,7 +15,8 @@ $(READY): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Installing into .venv (once; about two minutes) ..." >&2
 	@$(BIN)/python -m pip install --quiet --no-compile "$$(grep '^torch==' requirements.lock)"  # by its exact pin first: a CPU build at hand is taken
-	@$(BIN)/python -m pip install --quiet --no-compile -r requirements.lock  # compiling what is never imported takes as long again
+	@$(BIN)/python -m pip install --quiet --no-compile -r requirements.lock
+	@$(BIN)/python -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true  # by all cores at once, which pip does not; some are not meant to compile
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
