@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 import autosf
+from answering import answered
 from autosf.algebra.structure import from_rows
 from autosf.app.cli import run
 from autosf.app.final_model import final_model
@@ -62,12 +63,6 @@ def searched(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr  # progress lines, if it took long
     return graph, folder, json.loads(done.stdout)
-
-
-def answered(capfd, *arguments):
-    code = run([*map(str, arguments), "--json"])
-    out, err = capfd.readouterr()
-    return code, json.loads(out) if code == 0 else None, err
 
 
 def test_the_keys_programs_rely_on(searched):

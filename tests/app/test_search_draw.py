@@ -1,10 +1,9 @@
 """`autosf search --draw`: trials see some entities in a step, the best are then trained with all."""
 
-import json
-
 import pytest
 
 import autosf
+from answering import answered
 from autosf.app.cli import run
 from autosf.app.run_results import outcome_of
 from autosf.app.search_sample import DRAW, DRAWN_ABOVE, default_draw, times_a_trial
@@ -21,12 +20,6 @@ def graph(tmp_path_factory):
     folder = tmp_path_factory.mktemp("draw") / "made-up"
     write_large_graph(LargeGraph(400, 4, 2400, valid=100, test=100), folder)
     return folder
-
-
-def answered(capfd, *arguments):
-    code = run([*map(str, arguments), "--json"])
-    out, err = capfd.readouterr()
-    return code, json.loads(out) if code == 0 else None, err
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 import autosf
+from answering import answered
 from autosf.algebra.structure import from_rows
 from autosf.algebra.zoo import named
 from autosf.app import final_model
@@ -38,12 +39,6 @@ def graph(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sample") / "large"
     write_large_graph(LargeGraph(400, 4, 2400, valid=100, test=100), folder)
     return folder
-
-
-def answered(capfd, *arguments):
-    code = run([*map(str, arguments), "--json"])
-    out, err = capfd.readouterr()
-    return code, json.loads(out) if code == 0 else None, err
 
 
 @pytest.mark.slow

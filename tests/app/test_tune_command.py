@@ -1,6 +1,5 @@
 """`autosf tune`: its keys, its folder, its mistakes in one line, and going on after Ctrl-C and kill -9."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import tomllib
 
 import pytest
 
+from answering import answered
 from autosf.app.cli import run
 from autosf.app.duration import seconds_in, time_in_words
 from autosf.errors import UserError
@@ -23,12 +23,6 @@ SMALL = ["--epochs", "4", "--dimension", "8", "--set", "validate_every=2"]
 def graph(tmp_path):
     made = patterned_graph(symmetric=1, general=1, entities=24, triples=40, valid=0.1, test=0.1)
     return write_graph(made, tmp_path / "rules")
-
-
-def answered(capfd, *arguments):
-    code = run([*map(str, arguments), "--json"])
-    out, err = capfd.readouterr()
-    return code, json.loads(out) if code == 0 else None, err
 
 
 def test_the_keys_programs_rely_on_and_the_folder_that_train_accepts(graph, tmp_path, capfd):

@@ -20,11 +20,7 @@ FOR_OTHERS = {
     "batch_size": 256,
     "epochs": 100,
 }
-FOR_LARGE = {
-    "loss": "sampled-softmax",
-    "negatives": 1024,
-    "validation_candidates": 1000,
-}
+FOR_LARGE = {"loss": "sampled-softmax", "negatives": 1024, "validation_candidates": 1000}
 
 
 @cache
