@@ -321,7 +321,7 @@ def test_however_long_the_last_trials_may_take_the_first_ones_have_half_of_the_t
             yield [Trial(named(name).structure, 2, 0)]
         return "the end"
 
-    service = Service(Crew(1), budget=600.0, last_trials=1_000_000)
+    service = Service(Crew(1), budget=600.0, last_trials=lambda _: 1_000_000)
     records, reason = serve(
         small_run(tmp_path / "run"), strategy(), service, Outer(time.monotonic, time.time)
     )

@@ -15,7 +15,7 @@ from autosf.algebra.invariance import canonical
 from autosf.algebra.space import five_f4
 from autosf.algebra.structure import Structure
 from autosf.algebra.zoo import ZOO, named
-from autosf.search.free import free, symmetric_root
+from autosf.search.free import expected_finals, free, most_finals, symmetric_root
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Record, search
 from autosf.search.settings import SearchSettings
 from autosf.search.verdict import fresh_seeds, is_human_designed, verdict
@@ -147,6 +147,16 @@ def test_finals_train_the_finalists_and_the_human_designed_that_may_be_best_with
     others = [r for r in first if is_human_designed(r.trial.structure)]
     best = max(near_target(r.trial.structure) for r in others)
     assert max(near_target(structure) for structure in human) > best - 0.02
+
+
+def test_time_is_kept_for_the_finals_that_are_expected_not_for_all_there_could_be():
+    rounds, _ = whole()
+    past = [record for of_round in rounds[:-1] for record in of_round]
+    assert expected_finals([], SMALL) == most_finals(SMALL), "nothing is known yet"
+    assert abs(expected_finals(past, SMALL) - len(rounds[-1])) <= SMALL.fresh_seeds, (
+        "one finalist more or less"
+    )
+    assert expected_finals(past, SMALL) < most_finals(SMALL)
 
 
 def test_the_verdict_is_about_the_finals():

@@ -9,6 +9,7 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
 from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
 from autosf.runs.task import SAVE_SECONDS
 from autosf.runs.workers import Crew
-from autosf.search.free import most_finals
+from autosf.search.free import expected_finals
 from autosf.search.record import OUT_OF_TIME
 from autosf.search.settings import SearchSettings
 from autosf.search.strategies import asynchronous_strategy, strategy_named
@@ -345,12 +346,13 @@ def served(
 ) -> None:
     """Bring the strategy to its end; all it asked for is in the ledger then."""
     settings, staff = search_settings(run), workers or max(1, cores() // run.plan.threads)
-    last = most_finals(settings) if settings.strategy == "free" else 0
     service = Service(
         Crew(workers=staff),
         keep=settings.strategy == "free",
         budget=seconds_to_serve(run, budget),
-        last_trials=last,
+        last_trials=partial(expected_finals, settings=settings)
+        if settings.strategy == "free"
+        else lambda _: 0,
         last_rounds=last_rounds(run),
         save_seconds=SAVE_SECONDS if site is None else SEND_SECONDS,
         site=site,

@@ -11,6 +11,7 @@ import errno
 import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,9 +50,10 @@ class Service:
     crew: Crew = field(default_factory=Crew)
     keep: bool = False
     budget: float = float("inf")
-    last_trials: int = (
-        0  # full trainings that the strategy asks for when it hears that the rounds' time is over
-    )
+    last_trials: Callable[[Sequence[Record]], int] = lambda _: (
+        0
+    )  # full trainings that the strategy would ask for
+    # now, by the records so far, if it heard that the rounds' time is over
     last_rounds: int = 0  # further ones that follow, one after the other
     save_seconds: float = SAVE_SECONDS  # between two checkpoints within a trial
     site: Site | None = None  # the cluster that runs the trials; without one this machine does
@@ -219,8 +221,14 @@ def hands_at_work(
         alone = full_training_seconds(done) * (FEW_BESIDE if together > 1 else 1)
         return service.budget - min(alone * trainings, service.budget * most)
 
+    @lru_cache(maxsize=1)
+    def last_trials(_records: int) -> int:  # asked at every turn, and another only after another record
+        return service.last_trials(done)
+
     def end_of_rounds() -> float:
-        return budget_without(service.last_rounds - (-service.last_trials // hands.slots()), 1 / 2)
+        if service.budget == float("inf"):
+            return service.budget
+        return budget_without(service.last_rounds - (-last_trials(len(done)) // hands.slots()), 1 / 2)
 
     def end_of_last_trials() -> float:
         return budget_without(service.last_rounds, 1 / 4)

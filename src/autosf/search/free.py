@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,7 @@ from autosf.search.typical import known_good
 from autosf.search.verdict import SEEDS_APART, fresh_seeds, is_human_designed
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
@@ -277,13 +278,33 @@ def ended(past: Sequence[Record], trials: Sequence[Trial], hopeless: int, settin
 
 def finals(view: View, settings: SearchSettings) -> list[Trial]:
     """The best structures and the human-designed ones that may be the best of the four, with fresh seeds."""
-    human = [structure for structure in view.ranking if is_human_designed(structure)]
-    noise = seed_variance(view.past, settings.epochs) ** 0.5
-    rivals = [structure for structure in human if view.means[structure] > view.means[human[0]] - 2 * noise]
-    finalists = dict.fromkeys([*view.ranking[: settings.finalists], *rivals])
+    chosen = finalists(view.ranking, view.means, view.past, settings)
     return [  # seed by seed, so that finals which are cut short have as many of each
-        Trial(structure, settings.epochs, seed) for seed in fresh_seeds(settings) for structure in finalists
+        Trial(structure, settings.epochs, seed) for seed in fresh_seeds(settings) for structure in chosen
     ]
+
+
+def finalists(
+    ranking: Sequence[Structure],
+    means: Mapping[Structure, float],
+    past: Sequence[Record],
+    settings: SearchSettings,
+) -> list[Structure]:
+    """The first ones, and the human-designed ones that a seed may have kept from being the best of the four."""
+    human = [structure for structure in ranking if is_human_designed(structure)]
+    noise = seed_variance(past, settings.epochs) ** 0.5
+    rivals = [structure for structure in human if means[structure] > means[human[0]] - 2 * noise]
+    return list(dict.fromkeys([*ranking[: settings.finalists], *rivals]))
+
+
+def expected_finals(past: Sequence[Record], settings: SearchSettings) -> int:
+    """How many trainings the finals would take if they began now, by plain means, which cost nothing."""
+    runs = full_runs(past, settings.epochs)
+    if not runs:
+        return most_finals(settings)
+    means = {one: fmean(run.valid_mrr for run in of_one) for one, of_one in runs.items()}
+    ranking = sorted(means, key=lambda structure: -means[structure])
+    return len(finalists(ranking, means, past, settings)) * settings.fresh_seeds
 
 
 def most_finals(settings: SearchSettings) -> int:
