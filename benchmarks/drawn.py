@@ -3,7 +3,8 @@
     python -m benchmarks.drawn WN18RR --draw 1024 --structures complex,analogy
 
 Each training is a line of docs/results/records/drawn.jsonl, with the graph's preset, seed 0 and one thread; a line
-that is there already is not made again. What trainings with all entities come to is in training.jsonl.
+that is there already is not made again. What trainings with all entities come to is in training.jsonl, by the last
+recipe that had them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def measured(graph_name: str, structure: str, draw: int) -> dict[str, Any]:
 
 def drawn_table() -> str:
     """Each structure with all entities and with drawn ones; then how well the orders agree."""
-    exact = [run for run in newest_trainings() if run["settings"]["dimension"] == DIMENSION]
+    exact = [run for run in newest_trainings("multiclass") if run["settings"]["dimension"] == DIMENSION]
     rows = []
     lines = sorted(records("drawn"), key=lambda line: (line["graph"], line["draw"], -line["valid_mrr"]))
     for (graph, draw), group in groupby(lines, key=lambda line: (line["graph"], line["draw"])):

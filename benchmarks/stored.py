@@ -42,13 +42,13 @@ def follows(run: dict[str, Any], recipe: dict[str, Any]) -> bool:
     return own == recipe
 
 
-def newest_trainings() -> list[dict[str, Any]]:
-    """The last training of each structure and seed with the newest recipe of its graph and dimension.
+def newest_trainings(loss: str | None = None) -> list[dict[str, Any]]:
+    """The last training of each structure and seed with the newest recipe, by that loss, of graph and dimension.
 
     Recipes get better, and figures of different ones are not to be compared. The seconds are those of the fastest
     run of as many epochs, whatever its recipe and seed: others had to share the machine.
     """
-    runs = records("training")
+    runs = [run for run in records("training") if loss in (None, run["settings"]["loss"])]
     newest = {place_of(run): recipe_of(run) for run in runs}
     keyed: dict[tuple[Any, ...], dict[str, Any]] = {}
     fastest: dict[tuple[Any, ...], float] = {}

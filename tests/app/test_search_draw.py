@@ -6,7 +6,8 @@ import autosf
 from answering import answered
 from autosf.app.cli import run
 from autosf.app.run_results import outcome_of
-from autosf.app.search_sample import DRAW, DRAWN_ABOVE, default_draw, times_a_trial
+from autosf.app.search_sample import default_draw, times_a_trial
+from autosf.embedding.presets import DRAW, MANY
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
 from autosf.graph.synthetic_large import LargeGraph, write_large_graph
@@ -70,9 +71,9 @@ def test_zero_and_more_than_there_are_train_as_ever(graph, tmp_path):
 
 def test_large_graphs_draw_by_themselves():
     exact = TrainingSettings()
-    assert default_draw(DRAWN_ABOVE, exact) == 0
-    assert default_draw(DRAWN_ABOVE + 1, exact) == DRAW
-    assert default_draw(DRAWN_ABOVE + 1, TrainingSettings(loss="hinge")) == 0
+    assert default_draw(MANY, exact) == 0
+    assert default_draw(MANY + 1, exact) == DRAW
+    assert default_draw(MANY + 1, TrainingSettings(loss="hinge")) == 0
 
 
 def test_what_draws_already_is_told_how_to_draw_fewer(graph, tmp_path):

@@ -12,7 +12,7 @@ from autosf.algebra.zoo import named
 from autosf.embedding.checkpoints import every_tensor
 from autosf.embedding.kernels import contract_plainly
 from autosf.embedding.multiclass import Workspace
-from autosf.embedding.presets import LARGE, preset
+from autosf.embedding.presets import LARGE, MANY, preset
 from autosf.embedding.queries import batch_of, batches, training_queries
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.state import State
@@ -227,10 +227,12 @@ def test_wrong_settings_are_told(values, message):
     assert str(caught.value) == message
 
 
-def test_large_graphs_without_a_preset_are_trained_against_a_sample():
-    assert preset("nameless", LARGE).loss == "multiclass"
-    assert preset("nameless", LARGE + 1).loss == "sampled-softmax"
-    assert preset("WN18RR", LARGE + 1).loss == "multiclass"
+def test_graphs_of_many_entities_without_a_preset_are_trained_against_some_of_them():
+    few, many, large = (preset("nameless", entities) for entities in (MANY, LARGE, LARGE + 1))
+    assert [settings.loss for settings in (few, many, large)] == ["multiclass", *["sampled-softmax"] * 2]
+    assert many.changed({"loss": few.loss, "negatives": few.negatives}) == few, "all else is alike"
+    assert [settings.validation_candidates for settings in (few, many, large)] == [0, 0, 1000]
+    assert preset("NELL-995", LARGE + 1).loss == "multiclass", "somebody has found settings for it"
 
 
 def test_a_dimension_must_fit_the_parts(graph):

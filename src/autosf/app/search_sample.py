@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from autosf.app.run_results import final_dimension
-from autosf.embedding.presets import FOR_LARGE, LARGE
+from autosf.embedding.presets import DRAW, FOR_LARGE, LARGE, MANY
 from autosf.errors import UserError
 from autosf.graph.subgraph import facts, subgraph
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from autosf.embedding.settings import TrainingSettings
     from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.runs.run import Run
-
-DRAW = 1024  # entities, beside those that a step asks from and for
-DRAWN_ABOVE = 10_000  # entities: from here on a step over all of them takes several times as long
 
 BESIDE = (
     3000  # entities whose products take as long as all that a step does beside them (two graphs, one thread)
@@ -57,7 +54,7 @@ def told_sample(sample: Mapping[str, Any]) -> str:
 
 def default_draw(entities: int, settings: TrainingSettings) -> int:
     """Entities that trials draw for a step where nobody says otherwise; 0 where they take all."""
-    return DRAW if settings.loss == "multiclass" and entities > DRAWN_ABOVE else 0
+    return DRAW if settings.loss == "multiclass" and entities > MANY else 0
 
 
 def refuse_draw(draw: int, settings: TrainingSettings) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 from autosf.algebra.zoo import plain
 from autosf.embedding.settings import TrainingSettings
 
-LARGE = 250_000  # entities: a step over all of them would take tens of times as long as one over a sample
+MANY = 10_000  # entities: from here on a step over all of them takes several times as long as one that draws some
+LARGE = 250_000  # entities: from here on even ranking among all of them takes long
+DRAW = 1024  # entities, beside those that a step asks from and for
 FOR_OTHERS = {
     "learning_rate": 0.5,
     "entity_weight": 0.01,
@@ -20,7 +22,9 @@ FOR_OTHERS = {
     "batch_size": 256,
     "epochs": 100,
 }
-FOR_LARGE = {"loss": "sampled-softmax", "negatives": 1024, "validation_candidates": 1000}
+DRAWN = {"loss": "sampled-softmax", "negatives": DRAW}
+FOR_MANY = FOR_OTHERS | DRAWN
+FOR_LARGE = DRAWN | {"validation_candidates": 1000}
 
 
 @cache
@@ -34,7 +38,7 @@ def preset(graph_name: str, entities: int = 0) -> TrainingSettings:
     """The settings for a graph: its preset where there is one, elsewhere what suits most of so many entities."""
     found = preset_values(graph_name)
     if found is None:
-        found = FOR_LARGE if entities > LARGE else FOR_OTHERS
+        found = FOR_LARGE if entities > LARGE else FOR_MANY if entities > MANY else FOR_OTHERS
     return TrainingSettings().changed(found)
 
 

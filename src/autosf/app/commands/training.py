@@ -92,7 +92,7 @@ def train(
     from autosf.app.run_results import structure_meant
     from autosf.app.tracking import epoch_log, tracked
     from autosf.app.training import Job, device_of, gathered_settings, run_training
-    from autosf.embedding.presets import LARGE
+    from autosf.embedding.presets import MANY
     from autosf.embedding.settings import is_small_step
 
     wanted = structure_meant(structure)
@@ -100,7 +100,7 @@ def train(
     for warning in read.warnings:
         say(warning)
     chosen = gathered_settings(read.name, settings, pairs, given, len(read.entities))
-    if len(read.entities) > LARGE and chosen.loss == "sampled-softmax":
+    if len(read.entities) > MANY and chosen.loss == "sampled-softmax":
         click.echo(
             f"autosf: {len(read.entities):,} entities: each step takes {chosen.negatives:,} of them;"
             " --set loss=multiclass takes all",
