@@ -69,6 +69,21 @@ def test_zero_and_more_than_there_are_train_as_ever(graph, tmp_path):
         assert (facts.settings.loss, facts.search["draw"]) == ("multiclass", None)
 
 
+@pytest.mark.slow
+def test_where_the_preset_draws_trials_are_whole_trainings_and_a_wish_brings_the_play_off(tmp_path):
+    source = tmp_path / "WN18RR"
+    write_large_graph(LargeGraph(200, 4, 800, valid=50, test=50), source)
+
+    def searched(**wish):
+        small = {"strategy": "paper", "trials": 1, "epochs": 1, "dimension": 8, **wish}
+        return open_run(autosf.search(source, tmp_path / f"run {wish}", **small).path).plan
+
+    plain, exact = searched(), searched(draw=0)
+    assert (plain.settings.loss, plain.search["draw"]) == ("sampled-softmax", None)
+    assert (exact.settings.loss, exact.search["draw"]) == ("multiclass", None)
+    assert searched(draw=50, playoff=1).search["draw"] == {"entities": 50, "of": 200}
+
+
 def test_large_graphs_draw_by_themselves():
     exact = TrainingSettings()
     assert default_draw(MANY, exact) == 0

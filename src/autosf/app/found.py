@@ -16,9 +16,8 @@ from autosf.app.final_model import final_model
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
 from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
-from autosf.app.search_sample import default_draw, searched_entities
+from autosf.app.search_sample import beneath, default_draw, searched_entities
 from autosf.app.searching import (
-    PATIENCE,
     PLAYOFF,
     PLAYOFF_SEEDS,
     TUNING_SHARE,
@@ -168,7 +167,7 @@ def search(
     seconds = seconds_in(budget) if isinstance(budget, str) else budget
     tunes = is_to_be_tuned(read, bool(settings) or not tune)
     entities = searched_entities(read, sample)
-    used = preset(read.name, entities).changed({"patience": PATIENCE, **settings})
+    used = preset(read.name, entities).changed({**beneath(draw), **settings})
     request = Request(
         source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
         settings=used,

@@ -57,6 +57,12 @@ def default_draw(entities: int, settings: TrainingSettings) -> int:
     return DRAW if settings.loss == "multiclass" and entities > MANY else 0
 
 
+def beneath(draw: int | None) -> dict[str, Any]:
+    """Settings of a search between the graph's preset and what the user sets. Curves that are compared have one
+    length; and who says what trials draw, or that they draw nothing, means to train the best with all entities."""
+    return {"patience": 0} if draw is None else {"patience": 0, "loss": "multiclass"}
+
+
 def refuse_draw(draw: int, settings: TrainingSettings) -> None:
     """Only the loss over all entities can be told to take fewer."""
     if draw < 0:

@@ -62,7 +62,6 @@ TUNED_WITH = "simple"  # as in the paper's Sec. V-A2
 TUNING_TRIALS = 12  # without a budget
 TUNING_SHARE = 0.2  # of the budget
 VALIDATIONS = 4  # at least, of a full trial: short trainings end on them
-PATIENCE = 0  # unless the user says otherwise: what curves are compared by is that all are of one length
 LARGE = 100_000  # entities: from here on the embeddings of several workers at once may not fit
 SEND_SECONDS = 60.0  # between two checkpoints that a trial on a cluster sends: all arrive at one driver
 REQUEST = "search.json"

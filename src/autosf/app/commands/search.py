@@ -188,9 +188,8 @@ def requested(
     **wish: Any,
 ) -> Request:
     """What the options ask for."""
-    from autosf.app.search_sample import default_draw, searched_entities
+    from autosf.app.search_sample import beneath, default_draw, searched_entities
     from autosf.app.searching import (
-        PATIENCE,
         TUNING_SHARE,
         Request,
         default_threads,
@@ -203,7 +202,8 @@ def requested(
 
     given = {"dimension": dimension, "epochs": epochs}
     entities = searched_entities(graph, sample)
-    chosen = gathered_settings(graph.name, settings, (f"patience={PATIENCE}", *pairs), given, entities)
+    first = [f"{name}={value}" for name, value in beneath(draw).items()]
+    chosen = gathered_settings(graph.name, settings, [*first, *pairs], given, entities)
     told = bool(no_tune or settings or pairs or dimension or epochs)
     share = TUNING_SHARE if tune_share is None else tune_share
     if not 0 < share < 1:
