@@ -109,7 +109,7 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--draw", type=click.IntRange(0),
     help="Entities that each step of a trial sees, 0 for all; the best are then trained with all."
-    " [default: 1024 of more than 10,000, else all]",
+    " [default: 1024 of more than 10,000 where the loss takes all]",
 )  # fmt: skip
 @click.option(
     "--playoff", type=click.IntRange(1), default=4, show_default=True,
