@@ -12,7 +12,7 @@ import datetime
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,8 +22,12 @@ from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank
 from autosf.runs.history import trained_epochs
 from autosf.runs.run import facts_of, open_run
+from autosf.runs.shared_graph import entity_count
 from autosf.search.verdict import verdict
 from benchmarks.stored import RESULTS, records
+
+if TYPE_CHECKING:
+    from autosf.runs.run import Run
 
 RECORDS = RESULTS / "records" / "large_searches.jsonl"
 
@@ -41,7 +45,7 @@ def recorded(folder: Path) -> dict[str, Any]:
         "graph": facts_of(folder)["graph"]["name"],
         "command": re.sub(r" --out \S+| --json", "", run.plan.command),
         "sample": run.plan.search.get("sample"),
-        "draw": run.plan.search.get("draw"),
+        "draw": seen_by_steps(run),
         "structures": len(outcome.standings),
         "trials": len(outcome.records),
         "epochs": trained_epochs(outcome.records)[-1],
@@ -61,6 +65,13 @@ def recorded(folder: Path) -> dict[str, Any]:
         "test_mrr": round(test.mrr, 5),
         "date": str(datetime.date.today()),
     }
+
+
+def seen_by_steps(run: Run) -> dict[str, Any] | None:
+    """The entities that a step of a trial drew, whether its winner's training does so or not; None for all."""
+    used = run.plan.settings
+    drew = {"entities": used.negatives, "of": entity_count(run.graph_folder)}
+    return drew if used.loss == "sampled-softmax" else None
 
 
 def finalist(one: Any) -> dict[str, Any]:
