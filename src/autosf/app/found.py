@@ -157,10 +157,10 @@ def search(
     unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
     validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
     connected part of it (met by walks, or its "core"); with `draw` each step of a trial sees so many entities, by
-    default 1024 of a graph of more than 10,000, and 0 is all. Either way as many as `playoff` says, the best
-    human-designed one among them, are then trained in full, those who may be the best with up to `playoff_seeds`
-    seeds, and the best is the winner. `track` names who else is told of every trial: "tensorboard:FOLDER",
-    "mlflow:ADDRESS".
+    default 1024 of more than 10,000 where the loss takes all, and 0 is all. Either way as many as `playoff` says,
+    the best human-designed one among them, are then trained in full, those who may be the best with up to
+    `playoff_seeds` seeds, and the best is the winner. `track` names who else is told of every trial:
+    "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)

@@ -50,10 +50,8 @@ class Service:
     crew: Crew = field(default_factory=Crew)
     keep: bool = False
     budget: float = float("inf")
-    last_trials: Callable[[Sequence[Record]], int] = lambda _: (
-        0
-    )  # full trainings that the strategy would ask for
-    # now, by the records so far, if it heard that the rounds' time is over
+    # Full trainings that the strategy, by its records so far, would ask for if it heard that the time is over.
+    last_trials: Callable[[Sequence[Record]], int] = lambda _: 0
     last_rounds: int = 0  # further ones that follow, one after the other
     save_seconds: float = SAVE_SECONDS  # between two checkpoints within a trial
     site: Site | None = None  # the cluster that runs the trials; without one this machine does
