@@ -224,8 +224,6 @@ def hands_at_work(
         return service.last_trials(done)
 
     def end_of_rounds() -> float:
-        if service.budget == float("inf"):
-            return service.budget
         return budget_without(service.last_rounds - (-last_trials(len(done)) // hands.slots()), 1 / 2)
 
     def end_of_last_trials() -> float:
@@ -233,7 +231,8 @@ def hands_at_work(
 
     together = stack_size(entity_count(run.graph_folder), run.plan.settings)
     place = Place(run.graph_folder, run.logs, run.plan.threads, together)
-    with timed(ledger, (end_of_rounds, end_of_last_trials), outer.clock) as tick:
+    ends = () if service.budget == float("inf") else (end_of_rounds, end_of_last_trials)
+    with timed(ledger, ends, outer.clock) as tick:
         ears = Ears(finished, ledger.add_attempt, outer.progress, tick)
         with hired(service, place, ears, outer.clock) as hands:
             yield hands

@@ -298,13 +298,15 @@ def finalists(
 
 
 def expected_finals(past: Sequence[Record], settings: SearchSettings) -> int:
-    """How many trainings the finals would take if they began now, by plain means, which cost nothing."""
+    """How many trainings the finals would take if they began now, by plain means, which cost nothing; and one
+    finalist more, whom the posterior may add."""
     runs = full_runs(past, settings.epochs)
     if not runs:
         return most_finals(settings)
     means = {one: fmean(run.valid_mrr for run in of_one) for one, of_one in runs.items()}
     ranking = sorted(means, key=lambda structure: -means[structure])
-    return len(finalists(ranking, means, past, settings)) * settings.fresh_seeds
+    expected = (len(finalists(ranking, means, past, settings)) + 1) * settings.fresh_seeds
+    return min(expected, most_finals(settings))
 
 
 def most_finals(settings: SearchSettings) -> int:
