@@ -21,7 +21,8 @@ import numpy as np
 import torch
 
 from autosf.app.graphs import graph_of
-from autosf.app.training import parsed_pair, train_model
+from autosf.app.training import train_model
+from autosf.app.wanted_settings import parsed_pair
 from autosf.embedding.presets import preset
 from autosf.evaluation.classification import classify
 from autosf.evaluation.corrupting import made_negatives

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app.graphs import graph_of
-from autosf.app.training import parsed_pair
+from autosf.app.wanted_settings import parsed_pair
 from autosf.embedding.gen_approx import fitting, train_gen_approx
 from autosf.embedding.presets import preset
 from autosf.evaluation.metrics import summarise

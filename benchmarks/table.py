@@ -24,7 +24,7 @@ import polars
 
 from autosf.algebra.space import classes, reachable_classes
 from autosf.app.graphs import graph_of
-from autosf.app.training import parsed_pair
+from autosf.app.wanted_settings import parsed_pair
 from autosf.embedding.presets import preset
 from autosf.runs.run import Plan, create_run, open_run
 from autosf.runs.serving import Outer, Service, serve

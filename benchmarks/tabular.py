@@ -23,8 +23,10 @@ from scipy.stats import spearmanr
 
 from autosf.algebra.features import ENCODERS
 from autosf.algebra.invariance import canonical
+from autosf.algebra.space import five_f4
 from autosf.algebra.structure import from_json
 from autosf.runs.history import trained_epochs
+from autosf.search.baselines import structure_at
 from autosf.search.fidelity import seed_variance
 from autosf.search.free import seen
 from autosf.search.predictor import HIDDEN, fit_predictor
@@ -37,6 +39,8 @@ from benchmarks.table import RECORDS, read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import optuna
+
     from autosf.algebra.structure import Structure
     from autosf.search.record import Round
 
@@ -46,6 +50,7 @@ TRAININGS = 5 + ROUNDS * 8
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of TRAININGS full trainings' epochs
 NARROWER = (16, 32)  # dimensions of tables NAME-dN beside the one of NAME
 LABELS = 24  # that a predictor learns from, where predictors are compared
+FIVE = five_f4()
 BOUND = {"free", "random", "tpe"}  # the others stay within f^4 and f^6 that Alg. 2 reaches by themselves
 
 
@@ -91,7 +96,9 @@ def replayed(table: Table, strategy: str, seed: int, **changes: int) -> dict[str
         grain=max(1, table.epochs // 8),
     )  # fmt: skip
     settings = replace(usual, **changes)
-    bound = {"within": table.curves.__contains__} if strategy in BOUND else {}
+    bound: dict[str, Any] = {"within": table.curves.__contains__} if strategy in BOUND else {}
+    if strategy == "tpe":
+        bound["at"] = grown_at
     search, past = STRATEGIES[strategy](settings, **bound), []
     named: list[tuple[int, float]] = []  # (epochs so far, true value of what would be named)
 
@@ -114,6 +121,11 @@ def replayed(table: Table, strategy: str, seed: int, **changes: int) -> dict[str
         best - next((v for spent, v in reversed(named) if spent <= s * whole), named[0][1]) for s in SHARES
     ]
     return {"regret": [round(r, 5) for r in regrets], "epochs": named[-1][0], "ending": ended}
+
+
+def grown_at(point: optuna.Trial, blocks: int) -> Structure:
+    """A point of TPE as one of the five f^4 and what is added: in the table, where few of all matrices are."""
+    return structure_at(point, blocks, FIVE[point.suggest_categorical("f4", range(len(FIVE)))])
 
 
 def leader(past: Sequence[Record], settings: SearchSettings) -> Structure:

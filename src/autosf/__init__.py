@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import Signature, signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,14 @@ class _SearchDoor(ModuleType):
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return import_module("autosf.app.found").search(*arguments, **options)
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(import_module("autosf.app.found").search)
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return str(import_module("autosf.app.found").search.__doc__)
 
 
 import_module("autosf.search").__class__ = _SearchDoor  # it holds nothing but its title

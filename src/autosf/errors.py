@@ -24,12 +24,12 @@ def quoted(text: object, longest: int = 60) -> str:
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in plain) + '"'
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: object, known: Iterable[str]) -> str:
     """`; did you mean "x" or "y"?` for the nearest known words, whatever their case, or an empty text."""
     spelt: dict[str, str] = {}
     for name in known:
         spelt.setdefault(name.lower(), name)
-    nearest = [spelt[low] for low in get_close_matches(word.lower(), spelt, n=3, cutoff=0.6)]
+    nearest = [spelt[low] for low in get_close_matches(str(word).lower(), spelt, n=3, cutoff=0.6)]
     return f"; did you mean {' or '.join(quoted(name) for name in nearest)}?" if nearest else ""
 
 

@@ -1,10 +1,12 @@
 """The command line's contract: keys, exit codes, one line for a mistake."""
 
+import inspect
 import json
 import os
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -247,3 +249,30 @@ def test_a_full_disk_is_one_line(tmp_path):
     done = autosf_process("data", "split", "umls", "--out", str(tmp_path / ("x" * 300)))
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert b"File name too long" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["data split {file}", "data synthetic", "tune {file}"])
+def test_a_folder_that_cannot_be_made_is_one_line(command, tmp_path, capfd):
+    file = tmp_path / "graph.tsv"
+    file.write_text("".join(f"e{i}\tr\te{i + 1}\n" for i in range(40)))
+    assert run([*command.format(file=file).split(), "--out", str(file / "sub")]) == 2
+    told = capfd.readouterr().err.splitlines()[-1]
+    assert "cannot be made" in told
+
+
+def test_sigterm_ends_a_search_as_ctrl_c_does(tmp_path):
+    words = ["search", "umls", "--set", "epochs=2000", "--workers", "1", "--out", "r"]
+    command = [sys.executable, "-m", "autosf", *words]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "r" / "live.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.terminate()
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "autosf resume" in told
+
+
+def test_the_front_door_of_searching_tells_what_it_takes():
+    assert {"graph", "budget", "trials"} <= set(inspect.signature(autosf.search).parameters)
+    assert "budget" in autosf.search.__doc__

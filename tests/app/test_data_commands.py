@@ -93,7 +93,8 @@ def test_stats_name_the_inverse_partner_and_what_it_gives_away(tmp_path: Path):
     assert found["leaked"]["share"] == 1.0
     assert found["leaked"]["pairs"][0]["source"] == "owns"
     assert found["shared"] == {"train_valid": 1, "train_test": 0, "valid_test": 0}
-    assert "1 valid triples are also in train" in found["warnings"]
+    assert [line for line in found["warnings"] if "also" in line] == ["1 valid triples are also in train"]
+    assert run("stats", folder).stdout.count("also in train") == 1
 
 
 def test_stats_of_one_file_do_not_split_it(tmp_path: Path):
@@ -125,6 +126,13 @@ def test_an_unknown_graph_is_answered_with_the_nearest():
         run("stats", "fb15k-273")
     with pytest.raises(UserError, match="autosf data get FB15k-237"):
         run("stats", "fb15k-237")
+
+
+@pytest.mark.parametrize("command", [["stats"], ["split", "--out", "new"]])
+def test_an_empty_name_is_not_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command):
+    monkeypatch.chdir(write(tmp_path / "g", train=ring(10), valid=ring(5)))
+    with pytest.raises(UserError, match='expected a graph: a folder, a file or a name, found ""'):
+        run(*command, "")
 
 
 def test_a_graph_in_the_data_folder_is_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -176,6 +184,44 @@ def test_split_says_how_many_could_be_had(tmp_path: Path):
     shown = run(*arguments, tmp_path / "again").stdout
     assert "fewer than wished" in shown
     assert f"only {made['available']} triples can leave train" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "content"),
+    [
+        (["--columns", "1,2,3"], "0,{},{},{}\n"),
+        (["--columns", "who, how, whom"], "when,who,how,whom\n" + "0,{},{},{}\n"),
+        (["--columns", "1,2,3", "--header", "--delimiter", "|"], "x|y|z|w\n" + "0|{}|{}|{}\n"),
+        (["--no-header", "--delimiter", "semicolon"], "{};{};{}\n"),
+        (["--delimiter", "\\t"], "{}\t{}\t{}\n"),
+    ],
+)
+def test_split_makes_a_clean_folder_of_an_odd_file(tmp_path: Path, options: list[str], content: str):
+    header, _, line = content.removesuffix("\n").rpartition("\n")
+    rows = "".join(f"{line}\n".format(*row) for row in ring(20))
+    (tmp_path / "odd.csv").write_text(f"{header}\n{rows}")
+    made = result("split", tmp_path / "odd.csv", *options, "--out", tmp_path / "out")
+    assert (made["train"], made["valid"], made["test"]) == (48, 6, 6)
+    found = result("stats", tmp_path / "out")
+    assert (found["entities"], found["relations"]) == (20, 1)
+    assert found["relations_detail"][0]["relation"] == "next"
+
+
+def test_split_tells_what_reading_found_odd(tmp_path: Path):
+    write(tmp_path, odd=[("Person", "Does", "Thing"), *ring(10)])
+    shown = run("split", tmp_path / "odd.tsv", "--out", tmp_path / "out").stdout
+    assert "taken for a triple, though none of its labels comes again" in " ".join(shown.split())
+    clean = result("split", tmp_path / "odd.tsv", "--header", "--out", tmp_path / "clean")
+    assert clean["warnings"] == []
+    assert clean["relations"] == 1
+
+
+def test_split_refuses_columns_that_are_not_three(tmp_path: Path):
+    file = write(tmp_path, all=ring(10)) / "all.tsv"
+    with pytest.raises(UserError, match="columns: expected three different ones, found place 1 twice"):
+        run("split", file, "--columns", "0,1,1", "--out", tmp_path / "out")
+    with pytest.raises(UserError, match="columns: expected three names or places"):
+        run("split", file, "--columns", "0,1", "--out", tmp_path / "out")
 
 
 def test_split_joins_the_splits_of_a_folder(tmp_path: Path):

@@ -7,12 +7,15 @@ import pytest
 import torch
 
 from autosf.algebra.zoo import named
+from autosf.app.cost import Cost, cost_of
 from autosf.app.duration import span_in_words
-from autosf.app.estimating import Cost, cost_of, most_trainings, search_announced, training_announced
+from autosf.app.estimating import most_trainings, search_announced, training_announced
+from autosf.app.opening import first_and_last, trainings_within, with_opening
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.training import train
 from autosf.errors import UserError
 from autosf.graph.synthetic import patterned_graph
+from autosf.search.fidelity import ENOUGH
 from autosf.search.settings import SearchSettings
 
 COMPLEX = named("complex").structure
@@ -65,7 +68,7 @@ def test_estimating_changes_nothing_and_refuses_what_training_refuses(graph):
 
 
 def test_a_graph_too_large_for_a_quick_look_has_no_estimate(graph, monkeypatch):
-    monkeypatch.setattr("autosf.app.estimating.MOST_NUMBERS", 100)
+    monkeypatch.setattr("autosf.app.cost.MOST_NUMBERS", 100)
     assert cost_of(graph, COMPLEX, SETTINGS) is None
 
 
@@ -79,7 +82,7 @@ def test_only_a_long_search_is_announced():
     search = SearchSettings(trials=64)
     assert search_announced(Cost(0.001, 0.0), SETTINGS, search, 2, None) is None
     told = search_announced(Cost(1.0, 1.0), SETTINGS, search, 2, None)
-    assert told == "about 60 s a full training, 2 at a time: at most about 44 min; --budget sets a limit"
+    assert told == "about 60 s a full training, 2 at a time: at most about 45 min; --budget sets a limit"
 
 
 def test_a_budget_that_is_too_short_to_begin_with_is_told():
@@ -111,4 +114,11 @@ def test_spans_are_told_in_their_own_unit(seconds, words):
 def test_a_play_off_on_the_whole_graph_is_part_of_what_is_told():
     search = SearchSettings(trials=64)
     told = search_announced(Cost(1.0, 1.0), SETTINGS, search, 2, None, last=31)
-    assert told == "about 60 s a full training, 2 at a time: at most about 74 min; --budget sets a limit"
+    assert told == "about 60 s a full training, 2 at a time: at most about 75 min; --budget sets a limit"
+
+
+def test_a_short_budget_opens_with_as_many_full_trainings_as_short_ones_need():
+    search = SearchSettings()
+    assert with_opening(search, first_and_last(search)).opening is None
+    assert with_opening(search, first_and_last(search) - 1).opening == ENOUGH
+    assert trainings_within(100.0, 10.0, 2) == 20

@@ -18,6 +18,7 @@ from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
 from autosf.evaluation.ranking import rank_plainly
 from autosf.graph.knowledge_graph import KnowledgeGraph
+from autosf.graph.reading import read_graph
 from autosf.graph.writing import write_graph
 from random_models import STRANGE_LABELS, random_graph, random_model
 
@@ -111,7 +112,8 @@ def test_evaluate_needs_triples_and_takes_them_from_the_graph(bare, tmp_path, fo
 def test_a_split_without_triples_is_refused(tmp_path):
     graph = KnowledgeGraph.from_ids("g", ["a", "b"], ["r"], {"train": [[0, 0, 1]]})
     folder = save_model(tmp_path / "model", random_model(graph))
-    assert "its test split has no triples" in refused(evaluate, folder)
+    told = 'graph "g": its test split has no triples to rank; --split train ranks those of train'
+    assert refused(evaluate, folder) == told
     assert result(evaluate, folder, "--split", "train")["count"] == 1
 
 
@@ -123,6 +125,18 @@ def test_classify_has_the_keys_programs_rely_on(folder):
     assert found["negatives"] == "made, seed 0"
     assert found == result(classify, folder, "--seed", 0)
     assert "accuracy" in text(classify, folder)
+
+
+def test_classify_without_a_split_says_which_and_what_to_do(tmp_path):
+    graph = KnowledgeGraph.from_ids("g", ["a", "b"], ["r"], {"train": [[0, 0, 1]], "valid": [[1, 0, 0]]})
+    folder, negatives = save_model(tmp_path / "model", random_model(graph)), tmp_path / "own"
+    told = refused(classify, folder)
+    assert told.startswith('graph "g": expected triples in valid and test')
+    assert "found none in test; --negatives FOLDER" in told
+    negatives.mkdir()
+    for split in ("valid", "test"):
+        (negatives / f"{split}_neg.tsv").write_text("b\tr\ta\t1\na\tr\ta\t-1\n")
+    assert result(classify, folder, "--negatives", negatives)["count"] == 2
 
 
 def test_classify_uses_the_negatives_of_the_graph(folder, tmp_path):
@@ -183,6 +197,12 @@ def test_predict_finds_neighbours_and_new_facts(folder):
         (["--near", "e1", "--head", "e1"], "expected two of"),
         (["--head", "e1", "--relation", "r1", "--each", "2"], "go with --new-facts"),
         (["--head", "e1", "--relation", "r1", "--top", "0"], "top: expected a number from 1"),
+        (["--near", "e1", "--hide-known"], "--hide-known goes with two of --head, --relation and --tail"),
+        (["--new-facts", "--hide-known"], "--hide-known goes with two of"),
+        (
+            ["--head", "e1", "--relation", "r1", "--tail", "e2", "--hide-known"],
+            "--hide-known goes with two of",
+        ),
         (["--head", "e1x", "--relation", "r1"], 'unknown entity "e1x"; did you mean'),
         (["--head", "e1", "--relation", "r11"], 'did you mean "r1"'),
     ],
@@ -287,6 +307,21 @@ def test_a_model_of_a_large_vocabulary_of_long_labels_is_refused_for_npz(tmp_pat
     assert "too long for a numpy array" in refused(export, folder, "--to", "npz", tmp_path / "x")
 
 
+@pytest.mark.parametrize("form", ["safetensors", "npz", "word2vec", "parquet"])
+def test_export_replaces_its_own_files_and_others_only_by_force(folder, tmp_path, form):
+    out = tmp_path / "x"
+    out.touch()
+    for _ in range(2):
+        text(export, folder, "--to", form, out)
+    written = out.read_bytes()
+    out.write_text("a letter\n")
+    assert "found another file; name another, or add --force" in refused(export, folder, "--to", form, out)
+    assert out.read_text() == "a letter\n"
+    text(export, folder, "--to", form, out, "--force")
+    assert out.read_bytes()[:9] == written[:9]
+    assert "--force goes with files" in refused(export, folder, "--to", "pykeen", tmp_path / "y", "--force")
+
+
 def test_export_follows_links_and_leaves_alone_what_is_no_file(folder, tmp_path):
     (tmp_path / "link").symlink_to("target.npz")
     text(export, folder, "--to", "npz", tmp_path / "link")
@@ -308,3 +343,91 @@ def test_predict_says_of_whom_nothing_was_learnt(tmp_path):
         assert f'"{label}" is in no train triple' in done.stderr
     known = graph.entities.label(int(train[0, 0]))
     assert CliRunner().invoke(predict, [folder, "--near", known]).stderr == ""
+
+
+QUESTIONS = [("?", "r0", "e1"), ("e2", "?", "e3"), ("e0", "r1", "?"), ("?", "r2", "e4")]
+
+
+def written(path, rows, header=""):
+    path.write_text(header + "".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_questions_of_a_file_are_answered_as_one_by_one(folder, tmp_path):
+    file = written(tmp_path / "questions.tsv", QUESTIONS, "head\trelation\ttail\n")
+    rows = result(predict, folder, "--from", file, "--top", 3)["predictions"]
+    asked = load(folder)
+    singly = [
+        asked.predict_heads("r0", "e1", 3),
+        asked.predict_relations("e2", "e3", 3),
+        asked.predict_tails("e0", "r1", 3),
+        asked.predict_heads("r2", "e4", 3),
+    ]
+    for number, (question, answers) in enumerate(zip(QUESTIONS, singly, strict=True), 1):
+        mine = [row for row in rows if row["question"] == number]
+        role = ("head", "relation", "tail")[question.index("?")]
+        assert {row["asked"] for row in mine} == {role}
+        assert [row[role] for row in mine] == answers.to_series(0).to_list()
+        assert [row["score"] for row in mine] == pytest.approx(answers["score"].to_list())
+    assert [row["question"] for row in rows] == sorted(row["question"] for row in rows)
+    assert "question" in text(predict, folder, "--from", file)
+
+
+def test_triples_of_a_file_are_judged(folder, tmp_path):
+    triples = [("e0", "r1", "e2"), ("e3", "r0", "e1")]
+    file = written(tmp_path / "triples.tsv", triples)
+    assert result(predict, folder, "--from", file)["predictions"] == load(folder).judge(triples).to_dicts()
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("e0", "r1", "?"), ("?", "r1", "?")], "questions.tsv:2: expected one ?, found several"),
+        (
+            [("e0", "r1", "?"), ("e0", "r1", "e1")],
+            "questions.tsv:2: expected a ? as in other rows, found none",
+        ),
+        ([("e0", "r1", "?"), ("e0", "nope", "?")], 'questions.tsv:2: unknown relation "nope"'),
+        ([("e0", "r1", "?"), ("", "r1", "?")], "questions.tsv:2: expected a label in field 1"),
+    ],
+)
+def test_a_wrong_line_of_a_file_of_questions_is_named(folder, tmp_path, rows, message):
+    assert message in refused(predict, folder, "--from", written(tmp_path / "questions.tsv", rows))
+
+
+def test_a_wrong_row_of_parquet_is_named(folder, tmp_path):
+    rows = [("e0", "r1", "?"), ("e0", "r1", "nobody")]
+    pl.DataFrame(rows, ("head", "relation", "tail"), orient="row").write_parquet(tmp_path / "q.parquet")
+    assert "q.parquet: row 2: " in refused(predict, folder, "--from", tmp_path / "q.parquet")
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv", "parquet", "jsonl"])
+def test_answers_are_written_to_a_file(folder, tmp_path, ending):
+    out = tmp_path / "new" / f"answers.{ending}"
+    told = result(predict, folder, "--new-facts", "--top", 5, "--out", out)
+    assert told == {"path": str(out), "count": 5}
+    readers = {"parquet": pl.read_parquet, "jsonl": pl.read_ndjson, "csv": pl.read_csv}
+    found = readers.get(ending, lambda path: pl.read_csv(path, separator="\t"))(out)
+    rows = result(predict, folder, "--new-facts", "--top", 5)["predictions"]
+    assert found["tail"].to_list() == [row["tail"] for row in rows]
+    assert found["score"].to_list() == pytest.approx([row["score"] for row in rows])
+    assert [path.name for path in out.parent.iterdir()] == [out.name]
+
+
+def test_a_form_that_nobody_writes_is_refused_before_anything_is_asked(folder, tmp_path):
+    message = refused(predict, folder, "--new-facts", "--out", tmp_path / "answers.docx")
+    assert 'found ".docx"' in message
+    assert not list(tmp_path.glob("answers*"))
+
+
+def test_labels_that_train_never_shows_are_counted(tmp_path, capsys):
+    columns = {
+        "train": [("a", "r", "b"), ("b", "r", "c")],
+        "valid": [("a", "r", "c")],
+        "test": [("x", "r", "y")],
+    }
+    graph = read_graph(columns)
+    folder = save_model(tmp_path / "model", random_model(graph))
+    file = written(tmp_path / "q.tsv", [("x", "r", "?"), ("?", "r", "y"), ("a", "r", "?")])
+    predict.main([str(folder), "--from", str(file), "--json"], standalone_mode=False)
+    assert 'labels in no train triple: "x" and 1 more' in capsys.readouterr().err

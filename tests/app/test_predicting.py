@@ -344,3 +344,36 @@ def test_the_best_are_those_of_plain_sorting_with_ties_and_without(rows, width, 
         expected += [(row, place, values[place]) for place in order if values[place] > -torch.inf]
     found = _best_of_rows(scores, top, 0)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
+
+
+@pytest.mark.parametrize("top", ["3", 2.5, None, True, 0])
+def test_a_number_of_answers_that_is_none_is_refused(top):
+    asked = AskableModel(random_model(random_graph()))
+    for ask in (
+        lambda: asked.predict_tails("e1", "r1", top=top),
+        lambda: asked.neighbours("e1", top=top),
+        lambda: asked.new_facts(top=top),
+    ):
+        with pytest.raises(UserError, match=r"^top: expected a (whole )?number"):
+            ask()
+    assert asked.neighbours("e1", top=np.int64(3)).height == 3
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda _: autosf.load(None), r'model: expected a path, found "None" \(NoneType\)'),
+        (lambda asked: asked.save(3), "folder: expected a path"),
+        (
+            lambda asked: asked.predict_tails("e1", "r1", known=3),
+            'known: expected "mark" or "hide", found "3"',
+        ),
+        (lambda asked: asked.neighbours(3), "entity: expected labels"),
+        (lambda asked: asked.predict_proba([("e1", "r1", "e2")], seed="a"), "seed: expected a whole number"),
+        (lambda asked: asked.predict_proba([("e1", "r1", "e2")], seed=-1), "seed: expected a number from 0"),
+        (lambda asked: asked.predict_proba([("e1", "r1", "e2")], negatives=3), "negatives: expected a path"),
+    ],
+)
+def test_wrong_types_are_told_in_one_line(ask, message):
+    with pytest.raises(UserError, match=message):
+        ask(AskableModel(random_model(random_graph())))

@@ -157,6 +157,10 @@ def test_train_takes_the_best_structure_of_a_run(searched, tmp_path, capfd, monk
         (["--trials", "0"], "--trials"),
         (["--tune-share", "2", "--no-tune"], "--tune-share: expected a number between 0 and 1, found 2"),
         (["--tune-share", "1.5"], "--tune-share: expected a number between 0 and 1, found 1.5"),
+        (["--fresh-seeds", "3", "--strategy", "paper"], "works with --strategy free only, found paper"),
+        (["--sample-by", "walk"], "--sample-by: works with --sample only"),
+        (["--playoff", "4"], "--playoff: works with --sample or --draw only, found neither"),
+        (["--playoff-seeds", "2", "--draw", "0"], "--playoff-seeds: works with --sample or --draw only"),
     ],
 )
 def test_mistakes_are_told_in_one_line_and_leave_nothing(graph, tmp_path, capfd, options, message):
@@ -164,6 +168,41 @@ def test_mistakes_are_told_in_one_line_and_leave_nothing(graph, tmp_path, capfd,
     assert (code, err.count("\n")) == (2, 1)
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["rules"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ({"budget": -1}, 'budget: expected a text such as "30m", or seconds above 0, found "-1"'),
+        ({"budget": float("nan")}, "or seconds above 0"),
+        ({"budget": True}, "or seconds above 0"),
+        ({"workers": 0}, "workers: expected a number from 1, found 0"),
+        ({"workers": "a"}, 'workers: expected a whole number, found "a" (str)'),
+        ({"trials": 2.5}, 'trials: expected a whole number, found "2.5" (float)'),
+        ({"trials": "5"}, 'trials: expected a whole number, found "5" (str)'),
+        ({"trials": 0}, "trials: expected a number from 1, found 0"),
+        ({"seed": "a"}, 'seed: expected a whole number, found "a" (str)'),
+        ({"seed": None}, "seed: expected a whole number"),
+        ({"sample": "a"}, 'sample: expected a whole number, found "a" (str)'),
+        ({"blocks": True}, 'blocks: expected a whole number, found "True" (bool)'),
+        ({"out": 3}, 'out: expected a path, found "3" (int)'),
+        ({"strategy": 3}, 'unknown strategy "3"'),
+        ({"settings": 3}, "settings: expected a TOML file or the folder of a tuning, or a mapping"),
+        ({"settings": {"epoch": 3}}, 'unknown setting "epoch"; did you mean "epochs"?'),
+        ({"device": "tpu"}, "device: expected auto, cpu, cuda, mps"),
+    ],
+)
+def test_mistakes_in_python_are_told_and_leave_nothing(graph, tmp_path, wish, message):
+    with pytest.raises(UserError) as caught:
+        autosf.search(graph, **({"out": tmp_path / "run", "epochs": 4} | wish))
+    assert message in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["rules"]
+
+
+@pytest.mark.parametrize("wish", [{"budget": 0}, {"workers": 0}, {"run": 3}, {"budget": "soon"}])
+def test_mistakes_of_going_on_in_python_are_told(tmp_path, wish):
+    with pytest.raises(UserError, match="expected a"):
+        autosf.resume(**({"run": tmp_path} | wish))
 
 
 def test_a_graph_without_validation_triples_is_told_what_to_do(graph, tmp_path, capfd):
@@ -174,6 +213,15 @@ def test_a_graph_without_validation_triples_is_told_what_to_do(graph, tmp_path, 
     with pytest.raises(UserError, match="a search needs triples in valid, found none; `autosf data split`"):
         autosf.search(whole, tmp_path / "run", epochs=4)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_graph_too_small_to_be_split_is_told_to_bring_its_valid_triples(tmp_path, capfd):
+    (tmp_path / "three.tsv").write_text("a\tr\tb\nc\ts\td\ne\tq\tf\n")
+    code, _, err = answered(capfd, "search", tmp_path / "three.tsv", "--out", tmp_path / "run")
+    assert code == 2
+    assert "2 triples fewer than wished" in err
+    assert "found none; a graph of 3 triples is too small to take some" in err
+    assert "give valid" in err
 
 
 def test_a_folder_that_is_used_is_refused_with_what_goes_on(searched, tmp_path, capfd):
@@ -312,9 +360,10 @@ def test_lines_tell_what_is_done_what_leads_and_what_runs():
 
 
 def test_python_searches_and_goes_on_in_silence(graph, tmp_path, capfd):
-    options = {"strategy": "random", "trials": 3, "workers": 1, "epochs": 4, "dimension": 8}
-    found = autosf.search(graph, tmp_path / "run", patience=2, **options)
-    assert open_run(found.path).plan.settings.patience == 2
+    options = {"strategy": "random", "trials": 3, "workers": 1, "settings": {"epochs": 9, "dimension": 8}}
+    found = autosf.search(graph, tmp_path / "run", patience=2, epochs=4, **options)
+    used = open_run(found.path).plan.settings
+    assert (used.patience, used.epochs, used.dimension) == (2, 4, 8)
     assert found.leaderboard["structure"][0] == str(found.best.structure)
     assert found.leaderboard.columns[:5] == ["structure", "valid_mrr", "spread", "seeds", "epochs"]
     assert (len(found.records), found.ending) == (3, "all 3 trials are done")

@@ -274,7 +274,7 @@ def killed(*_):
 
 
 def test_a_play_off_is_between_the_first_and_has_a_human_designed_one():
-    names = ("autosf-wn18", "autosf-fb15k", "quate", "complex", "simple")
+    names = ("autosf-wn18", "autosf-fb15k", "autosf-yago3-10", "complex", "simple")
     ranking = [Best(named(name).structure, 0.9 - place / 10, None, 1) for place, name in enumerate(names)]
     meeting = {count: [one.names[0] for one in contestants(ranking, count)] for count in range(1, 6)}
     assert meeting[1] == []

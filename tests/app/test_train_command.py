@@ -18,7 +18,7 @@ import autosf
 from autosf.algebra.zoo import named
 from autosf.app.cli import run
 from autosf.app.interrupting import stopping
-from autosf.app.training import Job, run_training, starting_state
+from autosf.app.training import Job, run_training, starting_state, threads_for
 from autosf.embedding.checkpoints import save_checkpoint
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.state import Epoch
@@ -314,6 +314,8 @@ def test_ctrl_c_in_python_stops_the_program(graph, monkeypatch):
 def test_seeds_below_zero_and_weights_that_are_no_numbers_are_told_in_python(graph):
     with pytest.raises(UserError, match="seed: expected a number from 0, found -1"):
         autosf.train(graph, seed=-1)
+    with pytest.raises(UserError, match=r'seed: expected a whole number, found "a" \(str\)'):
+        autosf.train(graph, seed="a")
     with pytest.raises(UserError, match=r"diverged in .*epoch"):
         autosf.train(
             graph,
@@ -324,6 +326,38 @@ def test_seeds_below_zero_and_weights_that_are_no_numbers_are_told_in_python(gra
             validate_every=0,
             optimiser="sgd",
         )
+
+
+def test_python_saves_the_model_that_the_command_saves(graph, tmp_path, capfd):
+    assert trained(capfd, graph, "--epochs", 2, "--dimension", 8, "--out", tmp_path / "command")[0] == 0
+    model = autosf.train(graph, epochs=2, dimension=8, out=tmp_path / "new" / "python")
+    ours, its = weights(tmp_path / "new" / "python"), weights(tmp_path / "command")
+    assert all(np.array_equal(ours[name], its[name]) for name in its)
+    assert autosf.load(tmp_path / "new" / "python").facts["graph"] == model.facts["graph"]
+    with pytest.raises(UserError):
+        autosf.train(graph, epochs=2, dimension=8, out=graph)
+
+
+def test_python_takes_settings_from_a_file_a_folder_or_a_mapping(graph, tmp_path):
+    (tmp_path / "settings.toml").write_text("epochs = 1\ndimension = 16\n", encoding="utf-8")
+    for settings in (tmp_path, str(tmp_path / "settings.toml"), {"epochs": 1, "dimension": 16}):
+        used = autosf.train(graph, settings=settings, dimension=8).facts["settings"]
+        assert (used["epochs"], used["dimension"]) == (1, 8)
+    with pytest.raises(
+        UserError, match="settings: expected a TOML file or the folder of a tuning, or a mapp"
+    ):
+        autosf.train(graph, settings=3)
+
+
+def test_python_uses_the_threads_that_are_asked_for(graph):
+    before, seen = torch.get_num_threads(), []
+    read = read_graph(graph)
+    for threads in (None, 2):
+        with threads_for(read, TrainingSettings(), threads):
+            seen.append(torch.get_num_threads())
+    assert (seen, torch.get_num_threads()) == ([1, 2], before)
+    with pytest.raises(UserError, match="threads: expected a number from 1, found 0"):
+        autosf.train(graph, threads=0)
 
 
 def test_a_model_that_is_replaced_and_a_training_that_cannot_be_resumed_are_told(graph, tmp_path, capfd):

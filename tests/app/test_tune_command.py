@@ -56,8 +56,14 @@ def test_a_tuning_goes_on_only_when_asked_to(graph, tmp_path, capfd):
     code, _, err = answered(capfd, *command, "--trials", 2)
     assert (code, err.count("\n")) == (2, 1)
     assert "add --resume to go on" in err
-    code, result, _ = answered(capfd, *command, "--trials", 2, "--resume")
-    assert (code, result["trials"]) == (0, 2)
+    code, result, err = answered(capfd, *command, "--trials", 2, "--resume")
+    assert (code, result["trials"], "anew" in err) == (0, 2, False)
+
+
+def test_a_tuning_that_has_nothing_to_go_on_from_says_so(graph, tmp_path, capfd):
+    code, _, err = answered(capfd, "tune", graph, *SMALL, "--out", tmp_path / "r", "--trials", 1, "--resume")
+    assert code == 0
+    assert "there is no tuning to go on from; it starts anew" in err
 
 
 def test_a_log_gets_a_line_now_and_then(graph, tmp_path, capfd, monkeypatch):
@@ -103,13 +109,21 @@ def test_mistakes_are_told_in_one_line_and_leave_nothing(graph, tmp_path, capfd,
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90", 90), ("90s", 90), ("30m", 1800), ("1h30m", 5400), ("1.5h", 5400), ("2d", 172800)],
+    [
+        ("90", 90),
+        ("1h30s", 3630),
+        ("90s", 90),
+        ("30m", 1800),
+        ("1h30m", 5400),
+        ("1.5h", 5400),
+        ("2d", 172800),
+    ],
 )
 def test_spans_of_time(text, seconds):
     assert seconds_in(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "m", "0", "-3m", "3x", "1.2.3s", "30m1h"])
+@pytest.mark.parametrize("text", ["", "m", "0", "-3m", "3x", "1.2.3s", "30m1h", "1h30"])
 def test_what_is_no_span_of_time(text):
     with pytest.raises(UserError, match="expected a time such as"):
         seconds_in(text)

@@ -29,6 +29,7 @@ SHORT = {
     "train": "--epochs 2 --dimension 8",
     "tune": "--trials 2 --set epochs=2 --set dimension=8",
     "compare": "--epochs 2 --dimension 8 --seeds 1",
+    "demo": "--budget 5s",
 }
 LARGE = {"--on-disk": '--set loss="sampled-softmax"'}  # what a graph as large as the page's has by itself
 LONG = re.compile(r" --(budget|trials|seeds) \S+")
@@ -69,7 +70,9 @@ def world(tmp_path_factory):
     lines = (place / "plain" / "train.tsv").read_text().splitlines()
     for name in ("all-triples.tsv", "towns.tsv"):
         (place / name).write_text("\n".join(lines) + "\n")
+    (place / "log.csv").write_text("when|who|how|whom\n1999|ann|knows|bob\n")
     (place / "recipe.toml").write_text("learning_rate = 0.2\n")
+    (place / "questions.tsv").write_text("X\tR\t?\n?\tR\tX\n")
     before = Path.cwd()
     os.chdir(place)
     try:

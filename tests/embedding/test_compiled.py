@@ -1,8 +1,9 @@
 """The compiled step against torch's own, for every processor this machine can play, and its refusals."""
 
 import ctypes
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -239,16 +240,43 @@ def test_without_a_compiler_torch_does(tmp_path, monkeypatch):
         built(environ(tmp_path))
 
 
+def compilers(folder: Path, script: str, *names: str) -> Path:
+    """A folder of compilers that do what the script says."""
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
 @pytest.mark.skipif(not PLAYABLE, reason="written for other processors")
 def test_a_compiler_that_fails_leaves_nothing(tmp_path, monkeypatch):
-    script = tmp_path / "bin" / "cc"
-    script.parent.mkdir()
-    script.write_text("#!/bin/sh\necho no room >&2\nexit 1\n")
-    script.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{script.parent}:/usr/bin:/bin")
+    fake = compilers(tmp_path / "bin", r"printf 'f\351e: no room\n' >&2; exit 1", *compiled.COMPILERS)
+    monkeypatch.setenv("PATH", f"{fake}:/usr/bin:/bin")
     with pytest.raises(Uncompiled, match="no room"):
         built(environ(tmp_path / "cache"))
     assert not list((tmp_path / "cache").rglob("*.so"))
+
+
+@pytest.mark.skipif(not PLAYABLE, reason="written for other processors")
+def test_another_compiler_does_what_the_first_cannot(tmp_path, monkeypatch):
+    kernel_for(PLAYABLE[0])  # or there is none
+    fake = compilers(tmp_path / "bin", "exit 1", "cc")
+    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
+    assert built(environ(tmp_path / "cache")).panel
+
+
+@pytest.mark.skipif(not PLAYABLE, reason="written for other processors")
+def test_folders_are_made_for_the_user_alone(tmp_path):
+    kernel_for(PLAYABLE[0])
+    before = os.umask(0)
+    try:
+        built(environ(tmp_path / "cache"))
+    finally:
+        os.umask(before)
+    made = [tmp_path / "cache", *(place for place in (tmp_path / "cache").rglob("*") if place.is_dir())]
+    assert len(made) == 3
+    assert {place.stat().st_mode & 0o777 for place in made} == {0o700}
 
 
 @pytest.mark.skipif(not PLAYABLE, reason="written for other processors")
@@ -264,7 +292,7 @@ def test_a_library_that_others_may_change_is_not_loaded(tmp_path):
 
 
 @pytest.mark.skipif(not PLAYABLE, reason="written for other processors")
-def test_a_broken_library_is_no_end(tmp_path):
+def test_a_broken_library_is_made_again(tmp_path):
     try:
         built(environ(tmp_path / "whole"))
     except Uncompiled as reason:
@@ -274,8 +302,32 @@ def test_a_broken_library_is_no_end(tmp_path):
     torn.parent.mkdir(parents=True)
     torn.write_bytes(b"\x7fELF, and then nothing")
     torn.chmod(0o700)
-    with pytest.raises(Uncompiled, match="step-"):
-        built(environ(tmp_path / "torn"))
+    with ExitStack() as stack:  # of other descriptors: a library is known to the process by the folder's
+        for _ in range(16):
+            stack.enter_context(Path(os.devnull).open())
+        assert built(environ(tmp_path / "torn")).panel
+    assert torn.stat().st_size == library.stat().st_size
+
+
+@pytest.mark.skipif(not PLAYABLE, reason="written for other processors")
+def test_sources_that_are_gone_are_no_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled, "FOLDER", tmp_path)
+    with pytest.raises(Uncompiled, match=r"step\.c"):
+        built(environ(tmp_path))
+
+
+@pytest.mark.parametrize(("stands_for", "left_to_torch"), [(5e3, False), (1e6, True)])
+def test_a_sum_that_would_lose_its_digits_is_left_to_torch(stands_for, left_to_torch):
+    """Two entities that stand for many, and queries from one of them that the other answers: all are their own."""
+    kernel = kernel_for(PLAYABLE[0] if PLAYABLE else "AVX2")
+    n = kernel.panel
+    sources, answers = torch.zeros(n, dtype=torch.int64), torch.ones(n, dtype=torch.int64)
+    drawn = StandIns(torch.full((2,), stands_for), sources)
+    targets = Targets(torch.arange(n), torch.arange(n), answers, torch.ones(n), drawn)
+    e, r = rows(2, 32, 1), rows(1, 32, 2)
+    asked, work = TrainingSettings(regulariser="none"), work_of(kernel, e, n)
+    found = compiled_gradients(COMPLEX, e, r, Batch(sources, sources, n, targets, n), asked, work, None)
+    assert (found is None) == left_to_torch
 
 
 def test_a_training_without_it_goes_on(monkeypatch):
@@ -316,3 +368,21 @@ def test_adagrad_on_some_rows_leaves_the_others(processor):
     kernel.adagrad_rows(matrix, sums, some, gradients, 0.3)
     assert torch.equal(matrix, whole)
     assert torch.equal(sums, its_sums)
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_gradients_do_not_depend_on_how_many_work(drawn):
+    kernel = kernel_for(PLAYABLE[0] if PLAYABLE else "AVX2")
+    e, r, some = rows(700, 64, 1), rows(7, 64, 2), batch(300, 700, 7, 170, drawn=drawn)
+    asked, work, found = TrainingSettings(relation_prediction=0.5), work_of(kernel, e, 128), []
+    with with_threads(3):
+        for hands in (3, 2, 1):
+            kernel.hands.work(3, lambda: True)  # the number of threads is known, and changed no more
+            kernel.library.limit_hands(hands)
+            loss, by_entity, by_relation = compiled_gradients(COMPLEX, e, r, some, asked, work, None)
+            found.append((loss, by_entity.clone(), by_relation.clone()))
+    kernel.library.limit_hands(3)
+    for loss, by_entity, by_relation in found[1:]:
+        assert loss == found[0][0]
+        assert torch.equal(by_entity, found[0][1])
+        assert torch.equal(by_relation, found[0][2])

@@ -12,7 +12,8 @@ from autosf.algebra.zoo import ZOO, named
 from autosf.embedding.multiclass import Workspace
 from autosf.embedding.queries import batch_of, training_queries
 from autosf.embedding.settings import TrainingSettings, stack_size
-from autosf.embedding.side_by_side import Stack, epoch_of_many
+from autosf.embedding.side_by_side import epoch_of_many
+from autosf.embedding.stack import Stack
 from autosf.embedding.steps import dropped, multiclass_gradients
 from autosf.embedding.training import start, train
 from autosf.graph.synthetic import patterned_graph

@@ -227,12 +227,20 @@ def test_wrong_settings_are_told(values, message):
     assert str(caught.value) == message
 
 
+def test_an_unknown_setting_without_a_near_one_is_told_all_names():
+    with pytest.raises(UserError) as caught:
+        TrainingSettings().changed({"foo": 1})
+    assert str(caught.value).startswith('unknown setting "foo"; expected one of dimension, epochs, ')
+    assert all(name in str(caught.value) for name in TrainingSettings().as_dict())
+
+
 def test_graphs_of_many_entities_without_a_preset_are_trained_against_some_of_them():
     few, many, large = (preset("nameless", entities) for entities in (MANY, LARGE, LARGE + 1))
     assert [settings.loss for settings in (few, many, large)] == ["multiclass", *["sampled-softmax"] * 2]
     assert many.changed({"loss": few.loss, "negatives": few.negatives}) == few, "all else is alike"
-    assert [settings.validation_candidates for settings in (few, many, large)] == [0, 0, 1000]
-    assert preset("NELL-995", LARGE + 1).loss == "multiclass", "somebody has found settings for it"
+    beyond = {"validation_candidates": 1000, "averaging": 0.0, "epochs": 50}
+    assert large == many.changed(beyond), "ranks are estimated, and no average is kept beside the weights"
+    assert preset("CoDEx-S", LARGE + 1).loss == "multiclass", "somebody has found settings for it"
 
 
 def test_a_dimension_must_fit_the_parts(graph):
@@ -292,3 +300,15 @@ def test_all_of_a_state_moves_to_the_device(graph):
     state = train(graph, COMPLEX, settings, seed=0, clock=clock(), validate=lambda _: 0.5).state
     there = moved(state, torch.device("meta"))
     assert {tensor.device.type for tensor in every_tensor(there).values()} == {"meta"}
+
+
+def test_numbers_of_numpy_are_numbers():
+    given = {"dimension": np.int64(8), "learning_rate": np.float32(0.5), "dropout": np.int32(0)}
+    changed = TrainingSettings().changed(given)
+    assert (changed.dimension, changed.learning_rate, changed.dropout) == (8, 0.5, 0.0)
+    assert {type(changed.dimension), type(changed.learning_rate)} == {int, float}
+
+
+def test_a_seed_that_no_generator_takes_is_refused(graph):
+    with pytest.raises(UserError, match="seed: expected a number below"):
+        start(graph, TrainingSettings(), 2**70)

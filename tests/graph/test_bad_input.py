@@ -60,7 +60,11 @@ MISTAKES = {
     ),
     "one column": (train(b"abc\ndef\n"), "train.txt:1", "expected 3 tab-separated fields, found 1"),
     "two columns": (train(b"a\tb\nc\td\n"), "train.txt:1", "expected 3 tab-separated fields, found 2"),
-    "four columns": (train(b"a\tr\tb\t1\n" * 3), "train.txt:1", r"found 4; say .*columns=\(0, 1, 2\)"),
+    "four columns": (
+        train(b"a\tr\tb\t1\n" * 3),
+        "train.txt:1",
+        r"found 4; say .*: autosf data split FILE --columns 0,1,2 --out DIR \(Python: columns=\(0, 1, 2\)\)",
+    ),
     "mixed delimiters": (
         train(GOOD + b"a,r,b\n"),
         "train.txt:4",
@@ -101,6 +105,16 @@ MISTAKES = {
         "train.csv:2",
         "a quote is opened and never closed",
     ),
+    "open quote on the first line": (
+        train(b'"a","r","b\n"c","r","d"\n', "train.csv"),
+        "train.csv:1",
+        "found .*; the quote that opens field 3 is not closed on its line; close it there",
+    ),
+    "open quote that nothing closes": (
+        train(b'"a","r","b\nc,r,d\n', "train.csv"),
+        "train.csv:1",
+        "a quote is opened and never closed; close or remove it",
+    ),
     "text after a quote": (
         train(b'a,r,b\n"a"x,r,c\n', "train.csv"),
         "train.csv:2",
@@ -125,11 +139,6 @@ MISTAKES = {
         train(gzip.compress(GOOD)[:-8] + b"\0" * 8, "train.txt.gz"),
         "train.txt.gz",
         "the gzip file is damaged",
-    ),
-    "missing test split": (
-        {"train.txt": GOOD, "valid.txt": b"a\tr\tb\n"},
-        "",
-        "no test split.*make_test=0.1",
     ),
     "no valid split": (
         {"train.txt": GOOD, "test.txt": b"a\tr\tb\n"},
@@ -248,6 +257,8 @@ def test_a_mistake_is_told_in_one_line_that_names_the_place(tmp_path, mistake):
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
+        ((0, 1, 1), "columns: expected three different ones, found place 1 twice"),
+        (("tail", "edge label", "tail"), 'columns: expected three different ones, found "tail" twice'),
         (("head", "link", "tail"), 'no column "link" in "head", "edge label", "tail"'),
         ((0, 1, 9), "columns asks for place 9, found places 0 to 2"),
         ((0, 1), "columns: expected three names or places"),
@@ -259,6 +270,13 @@ def test_columns_that_are_not_there_are_refused(tmp_path, columns, expected):
     file.write_text("head,edge label,tail\na,r,b\n")
     with pytest.raises(UserError, match=re.escape(expected)):
         read_graph(file, columns=columns)
+
+
+def test_an_open_quote_is_told_where_the_delimiter_is_given(tmp_path):
+    file = tmp_path / "all.txt"
+    file.write_text('"a,r,b\nc,r,d\n')
+    with pytest.raises(UserError, match=r"all.txt:1: a quote is opened and never closed"):
+        read_graph(file, delimiter=",")
 
 
 @pytest.mark.parametrize("delimiter", ["", "ab", "é", '"', "\n"])
@@ -300,6 +318,8 @@ def test_a_layout_must_be_known_and_complete(tmp_path):
         ({"valid": [("a", "r", "b")]}, "splits: no train split; found valid"),
         ({"train": [("a", "r", "b")]}, "splits: no valid split"),
         ("no/such/folder", "no/such/folder: there is no such file or folder"),
+        ("", 'expected a graph: a folder, a file or a name, found ""'),
+        ({"train": ""}, 'expected a graph: a folder, a file or a name, found ""'),
         ("x" * 5000, "unknown graph"),
         ("a\0b", "unknown graph"),
     ],
@@ -308,6 +328,25 @@ def test_a_source_that_is_no_graph_is_refused(source, expected):
     with pytest.raises(UserError, match=expected) as raised:
         read_graph(source)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (
+            {"make_valid": "0.1"},
+            'make_valid: expected a share below 1 or a whole number of triples, found "0.1"',
+        ),
+        ({"make_test": [1]}, "make_test: expected a share below 1 or a whole number of triples, found [1]"),
+        ({"make_valid": 1.5}, "expected a share below 1 or a whole number of triples, found 1.5"),
+        ({"seed": "a"}, 'seed: expected a whole number from 0, found "a"'),
+        ({"seed": -1}, "seed: expected a whole number from 0, found -1"),
+        ({"seed": 0.5}, "seed: expected a whole number from 0, found 0.5"),
+    ],
+)
+def test_sizes_and_seeds_that_are_no_numbers_are_refused(options, expected):
+    with pytest.raises(UserError, match=re.escape(expected)):
+        read_graph([("a", "r", "b"), ("b", "r", "c")], **options)
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():

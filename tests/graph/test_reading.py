@@ -89,6 +89,32 @@ def test_every_extension_and_delimiter_is_read(tmp_path, expected, suffix, delim
     assert read_graph(folder).digest == expected.digest
 
 
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("delimiter", [", ", " ,", "; ", ",\t", " , "])
+def test_spaces_around_commas_and_semicolons_mean_nothing(tmp_path, expected, delimiter, quote):
+    def write(triples):
+        wrapped = [tuple(f"{quote}{label}{quote}" for label in row) for row in triples]
+        return rows([("head", "relation", "tail"), *wrapped], delimiter, " \n") + " \n"
+
+    assert read_graph(make_folder(tmp_path / "graph", ".csv", write)).digest == expected.digest
+
+
+def test_spaces_inside_quotes_belong_to_the_label(tmp_path):
+    (tmp_path / "all.csv").write_text('" a ", r , b\n')
+    assert labels(read_graph(tmp_path / "all.csv", make_valid=0, make_test=0))["train"] == [(" a ", "r", "b")]
+
+
+def test_labels_that_exist_with_and_without_a_space_are_counted_once_a_graph(tmp_path):
+    triples = [("ann", " knows", "bob "), ("bob", "knows", " eve"), ("ann", "knows", " bob")]
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    for split in SPLITS:
+        (folder / f"{split}.tsv").write_text(rows(triples))
+    told = [warning for warning in read_graph(folder).warnings if "space" in warning]
+    assert told == ["3 labels begin or end with a space and exist without it, too"]
+    assert labels(read_graph(folder))["train"] == triples
+
+
 @pytest.mark.parametrize("word", ["valid", "dev", "val", "validation", "VALID"])
 def test_valid_has_several_names(tmp_path, expected, word):
     folder = make_folder(tmp_path / "graph", words=("train", word, "test"))
@@ -244,6 +270,27 @@ def test_a_header_of_other_words_is_named_by_options(tmp_path, expected):
         read_graph(folder)
 
 
+def test_a_first_line_whose_labels_never_come_again_may_be_a_header_and_is_warned_of(tmp_path):
+    file = tmp_path / "all.csv"
+    triples = [(f"e{at % 5}", f"r{at % 2}", f"e{at % 7}") for at in range(20)]
+    no_split = {"make_valid": 0, "make_test": 0}
+    file.write_text(rows([("Person", "Does", "Thing"), *triples], ","))
+    (told,) = read_graph(file, **no_split).warnings
+    assert told == (
+        f"{file}:1: taken for a triple, though none of its labels comes again; if it is a header: "
+        "autosf data split FILE --header --out DIR (Python: header=True)"
+    )
+    assert read_graph(file, header=False, **no_split).warnings == ()
+    assert read_graph(file, header=True, **no_split).warnings == ()
+    for first in (("Person", "r0", "Thing"), ("e1", "Does", "Thing"), ("Person", "Does", "e1")):
+        file.write_text(rows([first, *triples], ","))
+        assert read_graph(file, **no_split).warnings == ()
+    file.write_text(rows([("Person", "Does", "Thing"), *triples[:18]], ","))
+    assert read_graph(file, **no_split).warnings == ()
+    file.write_text(rows([("Person", "Does", "Thing"), *triples, ("e1", "only once", "e2")], ","))
+    assert read_graph(file, **no_split).warnings == ()
+
+
 def test_what_looks_like_a_header_can_be_a_triple(tmp_path):
     file = tmp_path / "all.txt"
     file.write_text("s\tp\to\na\tp\tb\n")
@@ -338,7 +385,10 @@ def test_a_single_file_is_split_and_the_order_of_its_rows_does_not_matter(tmp_pa
         graph = read_graph(tmp_path / name)
         assert (len(graph.train), len(graph.valid), len(graph.test)) == (116, 14, 14)
         assert set(np.unique(graph.train[:, ::2])) == set(range(12))
-        assert graph.warnings == ("split the triples into 116 train, 14 valid, 14 test (seed 0)",)
+        assert graph.warnings == (
+            "split the triples into 116 train, 14 valid, 14 test (seed 0)",
+            *(["30 repeated triples left out"] if name == "three.txt" else []),
+        )
         digests.add(graph.digest)
     assert len(digests) == 1
     assert read_graph(tmp_path / "one.txt", seed=1).digest not in digests
@@ -446,3 +496,12 @@ def test_benchmark_graphs_have_their_published_sizes(data_folder: Path, name):
 def test_benchmark_negatives_are_half_true(data_folder: Path, name):
     negatives = read_negatives(data_folder / name, read_graph(data_folder / name))
     assert negatives.valid.is_true.mean() == negatives.test.is_true.mean() == 0.5
+
+
+def test_a_graph_may_do_without_a_test_split_and_says_so(tmp_path):
+    (tmp_path / "train.txt").write_text("a\tr\tb\nb\tr\tc\n")
+    (tmp_path / "valid.txt").write_text("a\tr\tc\n")
+    graph = read_graph(tmp_path)
+    assert (len(graph.train), len(graph.valid), len(graph.test)) == (2, 1, 0)
+    assert any("no test split" in warning for warning in graph.warnings)
+    assert read_graph(tmp_path, make_test=0).warnings == ()

@@ -138,6 +138,11 @@ DIALECTS = [
 @example(['";"', "\r,;,;"], Dialect(",", quoted=True))
 @example(["a\tb\tc\n", "a\tb\tc\t"], Dialect("\t"))
 @example([';,;,"";"'], Dialect(",", quoted=True))
+@example(["a, b ,\tc\n", " \t\n", "a , ,c\n"], Dialect(",", quoted=True))
+@example(['a, "b" ,"c"\n'], Dialect(",", quoted=True))
+@example(['a," b ", c\n'], Dialect(",", quoted=True))
+@example(["a, b,\tc\n"], Dialect("\t", quoted=True))
+@example(["a,b, \r\n", "a,b,c \r\n"], Dialect(",", quoted=True))
 @example(["a,b,c\n", 'a,b,"c",'], Dialect(",", quoted=True))
 def test_fast_reading_and_exact_reading_agree(pieces, dialect):
     with tempfile.TemporaryDirectory() as name:

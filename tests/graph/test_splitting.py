@@ -41,7 +41,8 @@ def test_train_shows_everything_and_the_parts_make_up_the_whole(triples, valid, 
 def test_the_sizes_are_the_wished_ones_or_all_that_can_leave(triples, valid, test, seed):
     made = split(triples, ENTITIES, RELATIONS, valid=valid, test=test, seed=seed)
     whole = len(as_set(triples))
-    assert made.wished_valid == (round(valid * whole) if valid < 1 else valid)
+    share = max(round(valid * whole), 1) if valid and whole else 0
+    assert made.wished_valid == (share if valid < 1 else valid)
     assert len(made.valid) <= made.wished_valid
     assert len(made.test) <= made.wished_test
     held_out = len(made.valid) + len(made.test)
@@ -93,6 +94,12 @@ def test_a_star_can_give_nothing_away():
     assert (len(made.valid), len(made.test), made.available, made.missing) == (0, 0, 0, 20)
 
 
+def test_a_share_of_a_few_triples_is_at_least_one_that_is_wished():
+    chain = np.array([(0, 0, 1), (1, 0, 2), (2, 0, 3)], dtype=np.int32)
+    made = split(chain, 4, 1, valid=0.1, test=0, seed=0)
+    assert (made.wished_valid, made.wished_test, made.missing) == (1, 0, 1 - made.available)
+
+
 def test_what_there_is_is_shared_in_proportion():
     triples = np.array([(0, relation, 1) for relation in range(3)] * 2 + [(1, 0, 0)], dtype=np.int32)
     complete = np.array([(h, 0, t) for h in range(6) for t in range(6)], dtype=np.int32)
@@ -101,7 +108,7 @@ def test_what_there_is_is_shared_in_proportion():
     assert split(triples, 2, 3, valid=0.5, test=0.5, seed=0).available == 1
 
 
-@pytest.mark.parametrize("wrong", [-1, -0.1, float("nan"), float("inf")])
+@pytest.mark.parametrize("wrong", [-1, -0.1, 1.5, 7.01, float("nan"), float("inf")])
 def test_a_size_that_is_none_is_refused(wrong):
     with pytest.raises(UserError, match="a split's size: expected"):
         split(np.empty((0, 3), np.int32), 0, 0, valid=wrong, test=0, seed=0)

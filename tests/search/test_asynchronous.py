@@ -1,5 +1,6 @@
 """`free` without rounds: served by a fake trainer whose trials end in any order."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -42,6 +43,16 @@ class Slots:
     def told(self) -> list:
         records, self.news = self.news, []
         return records
+
+
+@pytest.mark.parametrize("slots", [1, 5])
+def test_after_a_short_opening_come_the_other_known_ones(slots):
+    settings, served = replace(SETTINGS, opening=6), Slots(slots)
+    search_asynchronously(asynchronous_free(settings), served.exchange)
+    met = list(dict.fromkeys(trial.structure for trial in served.begun))
+    assert met[:6] == list(known_good()[:6])
+    assert set(met[: len(known_good())]) == set(known_good()), "before any new one"
+    assert len(met) == settings.trials
 
 
 @pytest.mark.parametrize("slots", [1, 5, 100])

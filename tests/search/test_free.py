@@ -74,6 +74,24 @@ def test_the_first_round_trains_each_class_of_the_zoo_and_of_f4_once():
     assert {record.trial.epochs for record in first} == {SMALL.epochs}
 
 
+def test_a_short_opening_trains_some_to_the_full_and_screens_the_other_known_ones():
+    first, middle, _ = split_whole(replace(SMALL, opening=6))
+    opened = [record.trial.structure for record in first]
+    assert len(opened) == 6
+    assert sum(map(is_human_designed, opened)) == 5  # the verdict compares with them
+    late = [record.trial for record in middle[0] if record.trial.structure in KNOWN - set(opened)]
+    assert {trial.structure for trial in late} == KNOWN - set(opened)
+    assert all(trial.epochs < SMALL.epochs for trial in late)
+    tried = {trial.structure for trial in trials_of([first, *middle])}
+    assert tried >= KNOWN
+    assert len(tried) == SMALL.trials
+
+
+def test_a_short_opening_takes_no_more_structures_than_it_may():
+    first, middle, _ = split_whole(replace(SMALL, opening=6, trials=9))
+    assert len({trial.structure for trial in trials_of([first, *middle])}) == 9
+
+
 def test_no_training_is_asked_for_twice():
     counts = Counter(trials_of(whole()[0]))
     assert max(counts.values()) == 1

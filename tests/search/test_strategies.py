@@ -166,6 +166,14 @@ class TestTPE:
         for blocks in (4, 6, 16):
             assert {structure_at(study.ask(), blocks).blocks for _ in range(5)} == {blocks}
 
+    def test_a_point_may_be_what_is_added_to_a_structure(self):
+        point = tpe_study(seed=0).ask()
+        for start in F4:
+            grown = structure_at(point, 6, start)
+            assert grown.blocks == 6
+            kept = zip(start.cells, grown.cells, strict=True)
+            assert all(before in (0, after) for before, after in kept)
+
     def test_all_trials_satisfy_c2(self):
         assert all(satisfies_c2(trial.structure) for trial in whole("tpe"))
 

@@ -55,6 +55,24 @@ def test_finalists_with_different_numbers_of_seeds_are_compared():
     assert found.human.spread is None
 
 
+def test_one_lucky_seed_does_not_win_finals_of_several():
+    """It may be left over from finals that were cut, before a larger budget brought others."""
+    steady = (0.70, 0.69, 0.71)
+    found = verdict(finals({OTHER: (0.75,), FOUND: steady, HUMAN: (0.68, 0.69, 0.67)}), SETTINGS)
+    assert [one.structure for one in found.finalists] == [FOUND, HUMAN, OTHER]
+    assert found.winner.values == steady
+    cut = verdict(finals({OTHER: (0.70, 0.69), FOUND: (0.71,), HUMAN: (0.68,)}), SETTINGS)
+    assert cut.winner.structure == FOUND, "where others have one seed, another's second does not make it win"
+
+
+def test_finals_in_which_nobody_met_decide_nothing():
+    chosen = [
+        Record(Trial(structure, SETTINGS.epochs, 0), 0.5, SETTINGS.epochs) for structure in (FOUND, HUMAN)
+    ]
+    assert verdict([*chosen, *finals({OTHER: (0.9,)})], SETTINGS) is None
+    assert verdict([chosen[0], *finals({FOUND: (0.5, 0.6)})], SETTINGS).winner.structure == FOUND
+
+
 @pytest.mark.parametrize("spread", [0.3, 0.6, 1.0])
 def test_what_is_told_comes_true(spread):
     """The winner is the best of four means, which flatters it; what is said of it must allow for that.
@@ -128,7 +146,7 @@ def test_a_training_that_failed_in_the_finals_says_nothing_about_the_others():
     assert verdict([*finals(values), killed], SETTINGS) == verdict(finals(values), SETTINGS)
 
 
-@pytest.mark.parametrize("name", HUMAN_DESIGNED_FOUR)
+@pytest.mark.parametrize("name", [*HUMAN_DESIGNED_FOUR, "quate"])
 def test_human_designed_structures_are_known_in_every_disguise(name):
     rng = Random(0)
     structure = named(name).structure
@@ -138,8 +156,8 @@ def test_human_designed_structures_are_known_in_every_disguise(name):
     assert is_human_designed(canonical(structure, "extended"))
 
 
-@pytest.mark.parametrize("name", ["quate", "autosf-wn18", "autosf-fb15k237", "autosf-yago3-10"])
-def test_others_are_not_among_the_four(name):
+@pytest.mark.parametrize("name", ["autosf-wn18", "autosf-fb15k237", "autosf-yago3-10"])
+def test_what_the_paper_found_is_not_human_designed(name):
     assert not is_human_designed(named(name).structure)
 
 

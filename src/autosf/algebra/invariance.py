@@ -81,6 +81,7 @@ def are_equivalent(one: Structure, other: Structure, group: Group = "paper") -> 
     return one.parts == other.parts and canonical(one, group) == canonical(other, group)
 
 
+@lru_cache(maxsize=1 << 14)  # leaderboards and keys ask again for those of every record
 def canonical(structure: Structure, group: Group = "paper") -> Structure:
     """The class's representative: equal for two structures if and only if they are equivalent.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
 from difflib import get_close_matches
 from pathlib import Path
@@ -47,6 +48,7 @@ def autosf(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `autosf` and leave with its exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems send it: as Ctrl-C
     given = [os.fsencode(word).decode(errors="replace") for word in sys.argv[1:]]  # whatever the locale says
     sys.exit(run(given if arguments is None else arguments))
 

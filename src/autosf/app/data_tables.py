@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autosf.errors import quoted
-from autosf.graph.statistics import QUANTILES, Statistics, findings
+from autosf.graph.statistics import QUANTILES, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,13 +30,17 @@ def label(text: str, longest: int = 120) -> Text:
 def statistics_for_people(
     found: Statistics, relations: Vocabulary, warnings: Sequence[str], most: int
 ) -> list[RenderableType]:
-    """Warnings first, then the numbers, then the largest relations."""
-    pieces: list[RenderableType] = [Text(f"! {quoted(line, 500)[1:-1]}", "yellow") for line in warnings]
-    pieces += [Text(f"! {line}", "yellow") for line in findings(found)]
+    """All warnings first, then the numbers, then the largest relations."""
+    pieces = warnings_for_people(warnings)
     pieces += [_sizes(found), _kinds(found), _degrees(found), _relations(found, most)]
     if found.leaked.test_triples:
         pieces.append(_leaks(found.leaked, relations, most))
     return pieces
+
+
+def warnings_for_people(warnings: Sequence[str]) -> list[RenderableType]:
+    """Each warning on a line of its own."""
+    return [Text(f"! {quoted(line, 500)[1:-1]}", "yellow") for line in warnings]
 
 
 def _table(title: str, *columns: str, text: int = 1) -> Table:
@@ -145,6 +149,7 @@ def split_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
             "triples can leave train, which must show every entity and relation"
         )
         pieces.insert(0, Text(told, "yellow"))
+    pieces = warnings_for_people(result["warnings"]) + pieces
     if result["dropped"]:
         table = _table("\nDropped relations", "relation", "how", "kept instead", text=3)
         for row in result["dropped"]:

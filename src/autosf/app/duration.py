@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from numbers import Real
 
 from autosf.errors import UserError, quoted
 
 SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-PATTERN = re.compile(r"(?:([\d.]+)d)?(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s?)?")
+PATTERN = re.compile(r"(?:([\d.]+)d)?(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s)?")
 
 
 def seconds_in(text: str) -> float:
     """The seconds of a span such as 30m or 1h30m; a bare number is seconds."""
-    found = PATTERN.fullmatch(text.strip().lower())
+    written = text.strip().lower()
+    found = PATTERN.fullmatch(f"{written}s" if re.fullmatch(r"[\d.]+", written) else written)
     try:
         parts = [float(part or 0) * unit for part, unit in zip(found.groups(), SECONDS.values(), strict=True)]  # type: ignore[union-attr]
     except (AttributeError, ValueError):
@@ -20,6 +22,15 @@ def seconds_in(text: str) -> float:
     if not sum(parts) > 0:
         raise UserError(f"expected a time such as 90s, 30m or 1h30m, found {quoted(text)}")
     return sum(parts)
+
+
+def seconds_given(budget: object) -> float | None:
+    """The seconds of a budget given as a text, as a number of seconds, or not at all."""
+    if budget is None or isinstance(budget, str):
+        return None if budget is None else seconds_in(budget)
+    if isinstance(budget, Real) and not isinstance(budget, bool) and 0 < float(budget) < float("inf"):
+        return float(budget)
+    raise UserError(f'budget: expected a text such as "30m", or seconds above 0, found {quoted(budget)}')
 
 
 def time_in_words(seconds: float) -> str:

@@ -1,101 +1,27 @@
-"""What long work will cost, told before it starts: a few steps and validations are timed, the rest is counted."""
+"""What long work will take, told before it starts."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-
-import torch
 
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
+from autosf.app.cost import cost_with_threads
 from autosf.app.duration import span_in_words
+from autosf.app.opening import first_and_last, trainings_within
 from autosf.app.run_results import playoff_seeds, search_settings
-from autosf.app.searching import TUNED_WITH, cores, last_rounds
-from autosf.embedding.epochs import epoch_runner
-from autosf.embedding.model import Model
-from autosf.embedding.queries import training_queries
-from autosf.embedding.settings import SOFTMAX, refuse_odd_dimension
-from autosf.embedding.training import moved, start
-from autosf.evaluation.sampled_ranking import rank_among
-from autosf.graph.known_answers import known_answers
+from autosf.app.searching import TUNED_WITH, last_rounds, staff
 from autosf.runs.shared_graph import shared
 from autosf.search.free import most_finals
-from autosf.search.typical import known_good
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from autosf.algebra.structure import Structure
+    from autosf.app.cost import Cost
     from autosf.embedding.settings import TrainingSettings
     from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.runs.run import Run
     from autosf.search.settings import SearchSettings
 
 LONG = 30.0  # seconds: what is shorter needs no announcement
-STEPS, TIMES = 4, 3  # of training that are timed, and how often: a busy machine's hiccups are not the cost
-RANKED = 256  # validation triples that are timed
-MOST_NUMBERS = 100_000_000  # in the entities' embeddings: beyond, even a first step would take its time
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Seconds of an epoch and of a validation, to be taken as "about"."""
-
-    epoch: float
-    validation: float
-
-    def training(self, settings: TrainingSettings) -> float:
-        """Seconds of a training that is not stopped early."""
-        validations = settings.epochs / settings.validate_every if settings.validate_every else 0
-        return settings.epochs * self.epoch + validations * self.validation
-
-
-def cost_of(
-    graph: KnowledgeGraph,
-    structure: Structure,
-    settings: TrainingSettings,
-    clock: Callable[[], float] = time.perf_counter,
-    device: str = "cpu",
-) -> Cost | None:
-    """The cost from some steps on a sample of the triples among all entities; None if that would take too long."""
-    refuse_odd_dimension(settings.dimension, structure.parts)
-    if len(graph.entities) * settings.dimension > MOST_NUMBERS or not len(graph.train):
-        return None
-    timed = max(1, STEPS * settings.batch_size // 2)  # a triple asks for its head and for its tail
-    sample = replace(graph, train=some(graph.train, timed), valid=some(graph.valid, RANKED))
-    place = torch.device(device)
-    run = epoch_runner(sample, structure, settings, seed=0, device=place, clock=clock)
-    state = moved(start(graph, settings, 0), place)
-    for _ in range(TIMES):
-        state = run(state)
-    fastest = min(epoch.seconds for epoch in state.curve[1:])  # the first one makes what is made once
-    epoch = fastest * work(graph, settings) / work(sample, settings)
-    if not len(sample.valid):
-        return Cost(epoch, 0.0)
-    model, known, began = (
-        Model(structure, *state.weights, settings.reciprocal),
-        known_answers(sample),
-        clock(),
-    )
-    rank_among(model, sample.valid, known, settings.validation_candidates)
-    return Cost(epoch, (clock() - began) * len(graph.valid) / len(sample.valid))
-
-
-def some(triples: NDArray[np.int32], count: int) -> NDArray[np.int32]:
-    """So many of the triples, evenly spread, or all."""
-    return triples[:: max(1, len(triples) // count)][:count]
-
-
-def work(graph: KnowledgeGraph, settings: TrainingSettings) -> int:
-    """What the time of an epoch is proportional to: its queries, or with negatives of their own its triples."""
-    if settings.loss not in SOFTMAX:
-        return len(graph.train)
-    return len(training_queries(graph, settings.reciprocal))
 
 
 def training_announced(cost: Cost, settings: TrainingSettings) -> str | None:
@@ -131,25 +57,21 @@ def search_announced(
         beside = f", {workers} at a time" if workers > 1 else ""
         told = f"{each}{beside}: at most about {span_in_words(seconds)}; --budget sets a limit"
         return told if seconds >= LONG else None
-    fit, needed = int(budget * workers / max(one, 1e-9)), len(known_good()) + most_finals(search)
+    fit, needed = trainings_within(budget, one, workers), first_and_last(search)
     if search.strategy != "free" or fit >= needed:
         return None
     less = "fewer --epochs take less" if sampled else "fewer --epochs or a --sample of the graph take less"
-    return f"{each}: {span_in_words(budget)} allow {fit}, a search likes {needed}; {less}"
+    short = f", so that it begins with {search.opening} known structures" if search.opening else ""
+    return f"{each}: {span_in_words(budget)} allow {fit}, a search likes {needed}{short}; {less}"
 
 
 def announcement(run: Run, graph: KnowledgeGraph, workers: int | None, budget: float | None) -> str | None:
     """As `search_announced`, of a run that has not begun."""
-    plan, before = run.plan, torch.get_num_threads()
+    plan = run.plan
     sampled = bool(plan.search.get("sample"))
     if sampled:
         graph = shared(run.graph_folder).graph
-    torch.set_num_threads(plan.threads)  # as each worker has
-    try:
-        cost = cost_of(graph, named(TUNED_WITH).structure, plan.settings)
-    finally:
-        torch.set_num_threads(before)
-    staff = workers or max(1, cores() // plan.threads)
+    cost = cost_with_threads(graph, named(TUNED_WITH).structure, plan.settings, plan.threads)
     whole = budget if budget is not None else plan.search["budget"]
     if cost is None:
         return None
@@ -157,7 +79,7 @@ def announcement(run: Run, graph: KnowledgeGraph, workers: int | None, budget: f
         cost,
         plan.settings,
         search_settings(run),
-        staff,
+        staff(plan.threads, workers),
         whole,
         last_rounds(run) * playoff_seeds(run),
         sampled=sampled,

@@ -6,14 +6,14 @@ Reciprocal relations are kept apart, so that row i of `relations` always belongs
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from autosf.algebra.structure import to_json
-from autosf.app.whole_file import place_of
+from autosf.app.whole_file import whole
 from autosf.errors import UserError, did_you_mean, quoted
 from autosf.graph.text_lines import shown
 
@@ -30,26 +30,36 @@ LARGEST_HEADER = 90 << 20  # of safetensors, which refuses 100 MB
 LARGEST_LABELS = 1 << 30  # numpy gives every label the room of the longest
 
 
-def export(trained: TrainedModel, path: Path, form: str) -> Path:
-    """Write the embeddings as one of FORMS, replacing a file of that name; its path comes back."""
+# How a file of each form begins.
+BEGINNINGS = {"safetensors": rb".{8}\{", "npz": rb"PK", "word2vec": rb"\d+ \d+\s", "parquet": rb"PAR1"}
+
+
+def export(trained: TrainedModel, path: Path, form: str, *, force: bool = False) -> Path:
+    """Write the embeddings as one of FORMS; its path comes back.
+
+    A file of that name is replaced if it is empty or of the same form, any other one only by `force`.
+    """
     if form not in FORMS:
         known = ", ".join(FORMS)
         raise UserError(f"unknown form {quoted(form)}{did_you_mean(form, FORMS)} (known: {known})")
-    place = place_of(path)
-    beside = place.with_name(f".{place.name}.partial")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        beside.touch()
-        mode = beside.stat().st_mode & 0o777
+    if not force:
+        refuse_other_file(path, form)
+    with whole(path) as beside:
         FORMS[form](trained, beside)
-        beside.chmod(mode)  # some writers make files that only their owner reads
-        beside.replace(place)
-    except OSError as error:
-        raise UserError(f"{shown(path)}: cannot write it ({error.strerror or error})") from None
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
     return path
+
+
+def refuse_other_file(path: Path, form: str) -> None:
+    """Raise if a file is there that does not begin as one of this form does."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        start = file.read(100)
+    if start and not re.match(BEGINNINGS[form], start, re.DOTALL):
+        raise UserError(
+            f"{shown(path)}: expected a new file or an earlier export to {form}, found another file;"
+            " name another, or add --force to replace it"
+        )
 
 
 def embeddings(trained: TrainedModel) -> dict[str, NDArray[np.floating]]:

@@ -11,8 +11,9 @@ import polars as pl
 
 from autosf.algebra.notebook import beside, facts
 from autosf.app.cluster_site import site_of
-from autosf.app.duration import seconds_in
+from autosf.app.duration import seconds_given
 from autosf.app.final_model import final_model
+from autosf.app.given import path_given, whole_number, whole_number_or_none
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
 from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
@@ -37,12 +38,13 @@ from autosf.app.searching import (
 )
 from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
+from autosf.app.wanted_settings import settings_given
 from autosf.embedding.presets import preset
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.run import open_run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from autosf.app.run_results import Best, Outcome
     from autosf.runs.cluster import Site
@@ -51,6 +53,17 @@ if TYPE_CHECKING:
 
 
 SHOWN = 5  # of the leaderboard, in a notebook
+# The least of each whole number that a search takes; the others of them have bounds in `SearchSettings`.
+NEEDED = {"seed": 0, "playoff": 1, "playoff_seeds": 1}
+OPTIONAL = {
+    "trials": 1,
+    "candidates": 1,
+    "workers": 1,
+    "threads": 1,
+    "sample": 2,
+    "draw": 0,
+    "final_dimension": 1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +157,8 @@ def search(
     tune: bool = True,
     hide_test: bool = False,
     track: Sequence[str] | str = (),
-    **settings: Any,
+    settings: Path | str | Mapping[str, Any] | None = None,
+    **values: Any,
 ) -> Found:
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
 
@@ -153,7 +167,8 @@ def search(
     `candidates`, `chosen` and `rounds` are the paper's K1, N, K2 and the rounds for each b; `fresh_seeds` are
     those of each finalist, of which more make a surer winner.
     `asynchronous` keeps more workers busy, but no two such searches are alike. Settings are those of
-    `TrainingSettings` over the graph's preset; where there is neither, a fifth of the budget goes to tuning,
+    `TrainingSettings` over the graph's preset: `epochs=20, ...`, or in `settings`, a TOML file, a tuning's folder
+    or a mapping, which single values win over. Where there is neither, a fifth of the budget goes to tuning,
     unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
     validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
     connected part of it (met by walks, or its "core"); with `draw` each step of a trial sees so many entities, by
@@ -162,41 +177,60 @@ def search(
     `playoff_seeds` seeds, and the best is the winner. `track` names who else is told of every trial:
     "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
+    numbers = whole_numbers(
+        trials=trials, blocks=blocks, parents=parents, candidates=candidates, chosen=chosen, rounds=rounds,
+        fresh_seeds=fresh_seeds, seed=seed, threads=threads, sample=sample, draw=draw, playoff=playoff,
+        playoff_seeds=playoff_seeds, final_dimension=final_dimension, workers=workers,
+    )  # fmt: skip
+    workers, sample, draw = (numbers[name] for name in ("workers", "sample", "draw"))
+    seconds, place = seconds_given(budget), device_of(device)
+    folder = None if out is None else path_given("out", out)
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
-    seconds = seconds_in(budget) if isinstance(budget, str) else budget
-    tunes = is_to_be_tuned(read, bool(settings) or not tune)
+    file = settings_given(settings)
+    tunes = is_to_be_tuned(read, bool(file or values) or not tune)
     entities = searched_entities(read, sample)
-    used = preset(read.name, entities).changed({**beneath(draw), **settings})
+    used = preset(read.name, entities).changed(file).changed({**beneath(draw), **values})
     request = Request(
         source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
         settings=used,
         strategy=strategy,
-        trials=default_trials(strategy, seconds) if trials is None else trials,
-        blocks=blocks,
-        parents=parents,
-        candidates=candidates,
-        chosen=chosen,
-        rounds=rounds,
-        fresh_seeds=fresh_seeds,
-        seed=seed,
-        threads=threads or default_threads(read, sample),
+        trials=numbers["trials"] or default_trials(strategy, seconds),
+        blocks=numbers["blocks"],
+        parents=numbers["parents"],
+        candidates=numbers["candidates"],
+        chosen=numbers["chosen"],
+        rounds=numbers["rounds"],
+        fresh_seeds=numbers["fresh_seeds"],
+        seed=numbers["seed"],
+        threads=numbers["threads"] or default_threads(read, sample),
         asynchronous=asynchronous,
         sample=sample,
         sample_by=sample_by,
         draw=default_draw(entities, used) if draw is None else draw,
-        playoff=playoff,
-        playoff_seeds=playoff_seeds,
+        playoff=numbers["playoff"],
+        playoff_seeds=numbers["playoff_seeds"],
         budget=seconds,
         hide_test=hide_test,
-        final_dimension=final_dimension,
+        final_dimension=numbers["final_dimension"],
         tuning_share=TUNING_SHARE if tunes else 0.0,
     )
     refuse_unsearchable(read, request)  # before a folder is made for nothing
-    folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="autosf-")) / "run"
-    described = {"graph": read.name, "strategy": strategy, "seed": seed}
+    folder = folder or Path(tempfile.mkdtemp(prefix="autosf-")) / "run"
+    described = {"graph": read.name, "strategy": strategy, "seed": request.seed}
     with tracked(track, folder.name, described) as tracker:
-        return finished(begun(read, request, folder), read, workers, None, device_of(device), site, tracker)
+        run = begun(read, request, folder, workers=workers)
+        return finished(run, read, workers, None, place, site, tracker)
+
+
+def whole_numbers(**given: Any) -> dict[str, Any]:
+    """The numbers of a search in their plain type; None where it stands for a default."""
+    return {
+        name: whole_number_or_none(name, value, OPTIONAL[name])
+        if name in OPTIONAL
+        else whole_number(name, value, NEEDED.get(name))
+        for name, value in given.items()
+    }
 
 
 def resume(
@@ -214,13 +248,14 @@ def resume(
 
     With `retry_failed` what failed because its worker was lost twice is tried again.
     """
+    workers = whole_number_or_none("workers", workers, 1)
+    folder, place, seconds = path_given("run", run), device_of(device), seconds_given(budget)
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
-    folder, place = Path(run), device_of(device)
-    seconds = seconds_in(budget) if isinstance(budget, str) else budget
     request = None if is_run(folder) else pending_request(folder)
     if request:
         graph = requested_graph(folder, request)
-        return finished(begun(graph, request, folder), graph, workers, seconds, place, site)
+        begins = begun(graph, request, folder, workers=workers)
+        return finished(begins, graph, workers, seconds, place, site)
     opened = open_run(folder)
     if retry_failed:
         forget_failures(opened)

@@ -28,8 +28,10 @@ def graph_as_it_is(source: str, **options: Any) -> KnowledgeGraph:
     """As `graph_of`, but nothing is split: what comes without splits is train, a missing split is empty."""
     from autosf.app.interop.pykeen_data import is_of_pykeen
     from autosf.graph.layouts import layout_of
+    from autosf.graph.reading import refuse_empty_name
     from autosf.graph.registry import locate, name_of, search_path
 
+    refuse_empty_name(source)
     path = Path(source)
     if is_of_pykeen(source):
         return graph_of(source, **options)
@@ -42,3 +44,14 @@ def graph_as_it_is(source: str, **options: Any) -> KnowledgeGraph:
         present = layout_of(path, options.get("layout")).splits
         options |= {f"make_{split}": 0 for split in ("valid", "test") if split not in present}
     return graph_of(str(path), **options)
+
+
+def making_valid(graph: KnowledgeGraph) -> str:
+    """What to do about a valid split without triples."""
+    from autosf.graph.splitting import split
+
+    made = split(graph.train, len(graph.entities), len(graph.relations), valid=1, test=0, seed=0)
+    if made.available:
+        return "`autosf data split` makes some"
+    needed = "too small to take some, as train must show every entity and relation"
+    return f"a graph of {len(graph.train):,} triples is {needed}; give valid"

@@ -22,6 +22,7 @@ SHARES = {
     "hits_at_10": "Hits@10",
     "adjusted_mean_rank_index": "AMRI",
 }
+WORDS = ("head", "relation", "tail", "entity")
 TITLES = (*SHARES.values(), "mean rank", "count")
 
 
@@ -88,17 +89,26 @@ def classification_for_people(result: Mapping[str, Any], most: int = 20) -> list
 
 
 def predictions_for_people(rows: Sequence[Mapping[str, Any]], question: str) -> list[RenderableType]:
-    """The answers, best first, known ones marked."""
+    """The answers, best first, known ones marked; of many questions each with its number."""
     if not rows:
         return [Text("no answer: all are known already")]
-    words = [key for key in rows[0] if key not in ("score", "similarity", "known")]
-    number = "score" if "score" in rows[0] else "similarity"
-    table = _table(f"\n{question}", words, [number])
+    words = [key for key in rows[0] if key in WORDS]
+    numbers = [key for key in rows[0] if key not in (*WORDS, "asked", "known")]
+    table = _table(f"\n{question}", words, [key.replace("_", " ") for key in numbers])
     table.add_column("")
     for row in rows:
         mark = Text("known", "dim") if row.get("known") else Text("")
-        table.add_row(*(label(row[word]) for word in words), f"{row[number]:.4f}", mark)
+        table.add_row(
+            *(label(row[word]) for word in words), *(_number(key, row[key]) for key in numbers), mark
+        )
     return [table]
+
+
+def _number(key: str, value: float | None) -> str:
+    """A score, or a count or place; a dash for what is not known."""
+    if value is None:
+        return "-"
+    return f"{value:,.10g}" if key.endswith(("question", "rank", "candidates")) else f"{value:.4f}"
 
 
 def judgement_for_people(row: Mapping[str, Any], triple: str) -> list[RenderableType]:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import torch
 
+from autosf.app.given import path_given, whole_number, whole_number_or_none
 from autosf.embedding.answering import Hidden, best_heads, best_relations, best_tails, nearest
 from autosf.embedding.model_folder import load_model, save_model
 from autosf.embedding.new_facts import new_facts
@@ -45,7 +46,7 @@ def load(path: Path | str, *, graph: object = None, device: str = "cpu") -> Aska
 
     `graph` stands in for triples that the folder leaves out.
     """
-    trained = load_model(model_folder(path), device=device)
+    trained = load_model(model_folder(path_given("model", path)), device=device)
     if graph is not None:
         trained = with_graph(trained, _graph_given(graph))
     return AskableModel(trained)
@@ -132,17 +133,21 @@ class AskableModel:
 
         Comes back: the two columns, the answer as entity or relation, score and known; queries in their order.
         """
+        return self.numbered_answers(pl.DataFrame(queries), top, known).drop("question")
+
+    def numbered_answers(self, queries: pl.DataFrame, top: int, known: str) -> pl.DataFrame:
+        """The same with each answer's question, a row of the queries counted from 0, in the column question."""
         _refuse_options(top, known)
-        frame = pl.DataFrame(queries)
-        given = _two_roles(frame.columns)
-        ids = [self._encoded(frame[role], role) for role in given]
+        given = _two_roles(queries.columns)
+        ids = [self._encoded(queries[role], role) for role in given]
         absent = next(role for role in ROLES if role not in given)
         hidden = hidden_answers(self, absent, ids) if known == "hide" else None
         answers = self.best_of(absent, ids, top, hidden)
         vocabulary = self.trained.relations if absent == "relation" else self.trained.entities
         return pl.DataFrame(
             {
-                **{role: frame[role].gather(answers.query) for role in given},
+                "question": answers.query,
+                **{role: queries[role].gather(answers.query) for role in given},
                 "relation" if absent == "relation" else "entity": vocabulary.labels.gather(answers.candidate),
                 "score": answers.score,
                 "known": self.are_known(filled(absent, ids, answers)),
@@ -193,7 +198,7 @@ class AskableModel:
     def neighbours(self, entity: str, top: int = 10) -> pl.DataFrame:
         """The entities with the most similar embeddings, by cosine: columns entity, similarity."""
         _refuse_options(top)
-        place = self.trained.entities.id(entity)
+        place = int(self._encoded(pl.Series([entity]), "entity")[0])
         found = nearest(self.model.entities, place, top)
         labels = self.trained.entities.labels.gather(found.candidate)
         return pl.DataFrame({"entity": labels, "similarity": found.score})
@@ -230,7 +235,7 @@ class AskableModel:
 
     def save(self, folder: Path | str, *, with_triples: bool = True) -> Path:
         """Write the model folder, whole or not at all; its path comes back."""
-        return save_model(folder, self.trained, with_triples=with_triples)
+        return save_model(path_given("folder", folder), self.trained, with_triples=with_triples)
 
     def _triples(self, triples: object) -> tuple[pl.DataFrame, NDArray[np.int32]]:
         """Triples as the user gives them, as a frame of labels and as ids. [n, 3]"""
@@ -255,9 +260,9 @@ class AskableModel:
         from autosf.evaluation.corrupting import made_negatives
         from autosf.graph.negatives import read_negatives
 
-        graph = needed_graph(self.trained)
+        graph, seed = needed_graph(self.trained), whole_number("seed", seed, 0)
         if negatives is not None:
-            return read_negatives(Path(negatives), graph)
+            return read_negatives(path_given("negatives", negatives), graph)
         return made_negatives(graph, np.random.default_rng(seed), self.known_answers())
 
     def unseen(self, entities: Sequence[str] = (), relations: Sequence[str] = ()) -> list[str]:
@@ -265,13 +270,12 @@ class AskableModel:
         graph = self.trained.graph
         if graph is None:
             return []
-        trained, kinds = graph.train, ((entities, "head", (0, 2)), (relations, "relation", (1,)))
-        return [
-            label
-            for labels, role, columns in kinds
-            for label in labels
-            if not (trained[:, columns] == self._encoded(pl.Series([label]), role)).any()
-        ]
+        found: list[str] = []
+        for labels, role, columns in ((entities, "head", (0, 2)), (relations, "relation", (1,))):
+            told = pl.Series(labels, dtype=pl.String)
+            is_seen = np.isin(self._encoded(told, role), graph.train[:, columns])
+            found.extend(told.filter(pl.Series(~is_seen)))
+        return found
 
     def _encoded(self, labels: pl.Series, role: str) -> NDArray[np.int32]:
         vocabulary = self.trained.relations if role == "relation" else self.trained.entities
@@ -373,9 +377,8 @@ def _two_roles(columns: Sequence[str]) -> list[str]:
 
 
 def _refuse_options(top: int, known: str = "mark", each: int | None = None) -> None:
-    for name, value in (("top", top), ("each", each)):
-        if value is not None and value < 1:
-            raise UserError(f"{name}: expected a number from 1, found {value}")
+    whole_number("top", top, 1)
+    whole_number_or_none("each", each, 1)
     if known not in KNOWN:
         raise UserError(
             f'known: expected "mark" or "hide", found {quoted(known)}{did_you_mean(known, KNOWN)}'

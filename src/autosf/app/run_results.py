@@ -96,6 +96,8 @@ def outcome_of(run: Run) -> Outcome:
     decided = verdict(records, settings) if has_ended and settings.strategy == "free" else None
     standings = tuple(leaderboard(records))
     ranking = ranked(standings, decided)
+    if has_ended and settings.strategy == "free" and decided is None:
+        ranking = by_posterior(ranking, records, settings)
     meeting = contestants(ranking, playoff_size(run)) if has_ended else ()
     rules = Rules(playoff_seeds(run), seeds_spread(meeting))
     played = kept_playoff(run, [one.structure for one in meeting], rules)
@@ -121,6 +123,18 @@ def ranked(standings: tuple[Standing, ...], decided: Verdict | None) -> list[Bes
         Best(one.structure, one.valid_mrr, one.spread, len(one.values)) for one in decided.finalists
     )
     return [replace(first, verdict=decided), *others]
+
+
+def by_posterior(ranking: list[Best], records: Sequence[Record], settings: SearchSettings) -> list[Best]:
+    """Structures trained to the full first, in the order in which the search has gone on from them: where there
+    were no finals, the highest figure of all is that of a lucky seed."""
+    from autosf.search.free import seen
+
+    if not any(record.trial.epochs == settings.epochs and not record.failed for record in records):
+        return ranking
+    order = [canonical(structure, "extended") for structure in seen(records, settings).ranking]
+    places = {structure: place for place, structure in reversed(list(enumerate(order)))}
+    return sorted(ranking, key=lambda one: places.get(one.structure, len(order)))
 
 
 def contestants(ranking: list[Best], count: int) -> list[Best]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from autosf.app.run_results import final_dimension
-from autosf.embedding.presets import DRAW, FOR_LARGE, LARGE, MANY
+from autosf.embedding.presets import DRAW, DRAWN, ESTIMATED, LARGE, MANY
 from autosf.errors import UserError
 from autosf.graph.subgraph import facts, subgraph
 
@@ -120,4 +120,4 @@ def final_settings(run: Run, entities: int) -> TrainingSettings:
 def for_all(settings: TrainingSettings, entities: int) -> TrainingSettings:
     """Settings found on a sample for all of a graph: the exact loss gives way to its estimate on a large one."""
     too_large = entities > LARGE and settings.loss == "multiclass"
-    return settings.changed(FOR_LARGE) if too_large else settings
+    return settings.changed(DRAWN | ESTIMATED) if too_large else settings

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import named
-from autosf.app.graphs import graph_of
+from autosf.app.cost import cost_with_threads
+from autosf.app.graphs import graph_of, making_valid
 from autosf.app.live_file import LiveFile, both
+from autosf.app.opening import trainings_within, with_opening
 from autosf.app.run_results import is_run, playoff_size, search_settings, tuning_seconds
 from autosf.app.search_sample import (
     refuse_draw,
@@ -123,6 +125,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def staff(threads: int, workers: int | None = None) -> int:
+    """How many workers there are; unless somebody says so, as many as the cores allow."""
+    return workers or max(1, cores() // threads)
+
+
 def default_threads(graph: KnowledgeGraph, sample: int | None = None) -> int:
     """One thread for each of many workers, which is faster; all for the one worker of a large graph."""
     return cores() if searched_entities(graph, sample) > LARGE else 1
@@ -152,9 +159,7 @@ def often_validated(settings: TrainingSettings) -> TrainingSettings:
 def refuse_unsearchable(graph: KnowledgeGraph, request: Request) -> None:
     """Tell every mistake before anything is trained or written."""
     if not len(graph.valid):
-        raise UserError(
-            f"{graph.name}: a search needs triples in valid, found none; `autosf data split` makes some"
-        )
+        raise UserError(f"{graph.name}: a search needs triples in valid, found none; {making_valid(graph)}")
     refuse_draw(request.draw, request.settings)
     if request.playoff < 1:
         raise UserError(f"--playoff: expected a number from 1, found {request.playoff}")
@@ -178,6 +183,7 @@ def begun(
     folder: Path,
     tuning: Callable[[TuningProgress], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
+    workers: int | None = None,
 ) -> Run:
     """The new run, with settings that were tuned first where nobody gave any; on a sample where one is wanted."""
     refuse_used(folder)
@@ -194,7 +200,7 @@ def begun(
         beside |= {"playoff": request.playoff, "playoff_seeds": request.playoff_seeds}
     plan = Plan(
         settings=settings,
-        search=asdict(request.searched(settings)) | beside,
+        search=asdict(told_strategy(graph, request, settings, workers)) | beside,
         seed=request.seed,
         threads=request.threads,
         hide_test=request.hide_test,
@@ -202,6 +208,21 @@ def begun(
         command=request.command,
     )
     return create_run(folder, graph, plan)
+
+
+def told_strategy(
+    graph: KnowledgeGraph, request: Request, settings: TrainingSettings, workers: int | None
+) -> SearchSettings:
+    """What the strategy is told; where there is a budget, a full training is timed to see what it allows."""
+    search = request.searched(settings)
+    if search.strategy != "free" or request.budget is None:
+        return search
+    cost = cost_with_threads(graph, named(TUNED_WITH).structure, settings, request.threads)
+    if cost is None:
+        return search
+    return with_opening(
+        search, trainings_within(request.budget, cost.training(settings), staff(request.threads, workers))
+    )
 
 
 def with_draw(
@@ -344,9 +365,9 @@ def served(
     site: Site | None = None,
 ) -> None:
     """Bring the strategy to its end; all it asked for is in the ledger then."""
-    settings, staff = search_settings(run), workers or max(1, cores() // run.plan.threads)
+    settings = search_settings(run)
     service = Service(
-        Crew(workers=staff),
+        Crew(workers=staff(run.plan.threads, workers)),
         keep=settings.strategy == "free",
         budget=seconds_to_serve(run, budget),
         last_trials=partial(expected_finals, settings=settings)

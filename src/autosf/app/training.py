@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import time
-import tomllib
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,9 +14,11 @@ from safetensors import SafetensorError
 
 from autosf import __version__
 from autosf.algebra.structure import Structure, from_rows
+from autosf.app.given import path_given, whole_number, whole_number_or_none
 from autosf.app.graphs import graph_of
 from autosf.app.interrupting import stopping
 from autosf.app.tracking import epoch_log, tracked
+from autosf.app.wanted_settings import settings_given
 from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint
 from autosf.embedding.compiled import kernel
 from autosf.embedding.epochs import changes_in_place
@@ -83,60 +84,26 @@ class Job:
         return identity(self.graph.digest, str(self.structure), self.settings.as_dict(), self.seed)
 
 
-def gathered_settings(
-    graph_name: str, file: Path | None, pairs: Sequence[str], given: Mapping[str, Any], entities: int = 0
-) -> TrainingSettings:
-    """A value given by the user wins over the file, the file over the preset, which many entities change."""
-    settings = preset(graph_name, entities)
-    if file is not None:
-        settings = settings.changed(settings_in(file))
-    settings = settings.changed(dict(parsed_pair(pair) for pair in pairs))
-    return settings.changed({name: value for name, value in given.items() if value is not None})
-
-
-def settings_in(file: Path) -> dict[str, Any]:
-    """The settings of a TOML file, or of the `settings.toml` that a tuning leaves in its folder."""
-    file = file / "settings.toml" if file.is_dir() else file
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{quoted(file)}: cannot be read ({error})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{quoted(file)}: expected TOML such as learning_rate = 0.1 ({error})") from None
-
-
-def parsed_pair(pair: str) -> tuple[str, Any]:
-    """A setting given as name=value, with the value's own type."""
-    name, equals, value = pair.partition("=")
-    if not equals:
-        raise UserError(f"--set: expected name=value, found {quoted(pair)}")
-    return name.strip(), typed(value)
-
-
-def typed(text: str) -> Any:
-    """A value as TOML would have it, or the text itself."""
-    try:
-        return tomllib.loads(f"x = {text.strip()}")["x"]
-    except tomllib.TOMLDecodeError:
-        return text.strip()
-
-
 def device_of(wish: str) -> str:
     """The device to train on; `auto` takes the best there is."""
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if wish == "auto":
         return next(name for name in ("cuda", "mps", "cpu") if there[name])
+    if wish not in there:
+        raise UserError(f"device: expected auto, {', '.join(there)}, found {quoted(wish)}")
     if not there[wish]:
         raise UserError(f"device: {wish} is not available here; use cpu, or auto")
     return wish
 
 
 @contextmanager
-def threads_for(graph: KnowledgeGraph, settings: TrainingSettings) -> Iterator[None]:
-    """All threads this process was given (OMP_NUM_THREADS), one where a training gains nothing from more."""
+def threads_for(
+    graph: KnowledgeGraph, settings: TrainingSettings, threads: int | None = None
+) -> Iterator[None]:
+    """The threads asked for, else all this process was given (OMP_NUM_THREADS), one where more gain nothing."""
     before = torch.get_num_threads()
-    if is_small_step(len(graph.entities), settings):
-        torch.set_num_threads(1)
+    if threads or is_small_step(len(graph.entities), settings):
+        torch.set_num_threads(threads or 1)
     try:
         yield
     finally:
@@ -293,28 +260,42 @@ def train_model(
     *,
     seed: int = 0,
     device: str = "auto",
+    out: Path | str | None = None,
+    threads: int | None = None,
+    settings: Path | str | Mapping[str, Any] | None = None,
     track: Sequence[str] | str = (),
-    **settings: Any,
+    **values: Any,
 ) -> AskableModel:
     """Train on a graph (a name, path, frame, array or KnowledgeGraph) and return a model to ask.
 
     The structure is a name of the zoo, rows, as JSON too, or the folder of a run, for the best it has found.
-    Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`. `track`
+    Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`, or in
+    `settings`, a TOML file, a tuning's folder or a mapping, which single values win over. The model is saved as
+    the folder `out`, if given. `threads` are those of the CPU; all by default, one for a small graph. `track`
     names who else is told of every epoch: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     from autosf.app.predicting import AskableModel
     from autosf.app.run_results import structure_meant
 
+    seed, threads = whole_number("seed", seed, 0), whole_number_or_none("threads", threads, 1)
+    folder = None if out is None else path_given("out", out)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
     if isinstance(structure, str):
         chosen = structure_meant(structure)
     else:
         chosen = structure if isinstance(structure, Structure) else from_rows(structure)
-    wanted = preset(read.name, len(read.entities)).changed(settings)
-    job = Job(read, chosen, wanted, seed, device_of(device), Path())
+    wanted = preset(read.name, len(read.entities)).changed(settings_given(settings)).changed(values)
+    source = str(graph) if isinstance(graph, (str, Path)) else ""
+    job = Job(read, chosen, wanted, seed, device_of(device), folder or Path(), source)
+    if folder is not None:
+        refuse_other_files(folder)
+        make_room(job)
     described = {"graph": read.name, "structure": chosen, "seed": seed, **wanted.as_dict()}
-    with tracked(track, read.name, described) as tracker, threads_for(read, wanted):
+    with tracked(track, read.name, described) as tracker, threads_for(read, wanted, threads):
         trained, result = trained_result(job, known_answers(read), None, epoch_log(tracker))
     if trained.ending == "interrupted":
         raise KeyboardInterrupt
-    return AskableModel(labelled(job, trained, result, ""))
+    model = AskableModel(labelled(job, trained, result, ""))
+    if folder is not None:
+        model.save(folder)
+    return model

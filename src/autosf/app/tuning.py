@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autosf.app.training import typed
+from autosf.app.wanted_settings import typed
 from autosf.app.whole_file import write_whole
 from autosf.errors import UserError, quoted
 from autosf.runs.ranges import Between, OneOf
@@ -41,13 +41,23 @@ class TuningJob:
     out: Path
 
 
-def run_tuning(job: TuningJob, resume: bool, report: Callable[[Progress], None]) -> dict[str, Any]:
-    """Tune and tell the result; the folder holds the study and the best settings so far, also when cut."""
+def run_tuning(
+    job: TuningJob,
+    resume: bool,
+    report: Callable[[Progress], None],
+    note: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Tune and tell the result; the folder holds the study and the best settings so far, also when cut.
+
+    That there is nothing to go on from is told to `note`.
+    """
     started, study = time.monotonic(), job.out / STUDY
     if study.exists() and not resume:
         raise UserError(
             f"{quoted(job.out)}: a tuning is there; add --resume to go on, or choose another --out"
         )
+    if resume and not study.exists():
+        note(f"{quoted(job.out)}: there is no tuning to go on from; it starts anew")
     written: list[TrainingSettings] = []
 
     def watch(progress: Progress) -> None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from autosf.embedding.hands import Hands
 from autosf.graph.registry import cache_folder
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 SOURCES = ("step.c", "softmax.c", "softmax.h")
-FLAGS = ("-O3", "-fno-math-errno", "-fopenmp", "-fPIC", "-shared")
+FLAGS = (
+    *("-O3", "-fno-math-errno", "-fopenmp", "-fPIC", "-shared"),
+    "-Wl,-Bsymbolic-functions",  # its own `softmax`, whatever else the process has loaded
+)
 BY_PROCESSOR = {"AVX512": ("-mavx512f", "-mfma"), "AVX2": ("-mavx2", "-mfma")}  # as torch calls them
 COMPILERS = ("cc", "gcc", "clang")
 COMPILING_SECONDS = 60
@@ -51,6 +55,7 @@ class Kernel:
     library: ctypes.CDLL
     panel: int  # queries that are scored at a time
     vector: int  # of which the dimension has to be a multiple
+    hands: Hands
 
     @classmethod
     def of(cls, library: ctypes.CDLL) -> Kernel:
@@ -63,7 +68,8 @@ class Kernel:
         for name, numbers in (("step_room", 4), ("powers_room", 2)):
             function = getattr(library, name)
             function.argtypes, function.restype = [number] * numbers, number
-        return cls(library, library.panel_size(), library.vector_size())
+        library.limit_hands.argtypes, library.limit_hands.restype = [number], None
+        return cls(library, library.panel_size(), library.vector_size(), Hands(library.limit_hands))
 
     def suits(self, entities: Tensor, block: int) -> bool:
         """Whether so many queries at a time fill it, and the numbers are what it was written for."""
@@ -91,9 +97,9 @@ class Kernel:
         """Numbers for the powers of a block of queries."""
         return int(self.library.powers_room(candidates, block))
 
-    def step(self, step: ctypes.Structure) -> bool:
+    def step(self, step: ctypes.Structure, threads: int) -> bool:
         """Gradients of a batch, as step.c tells; False where a sum of powers left the floats."""
-        return bool(self.library.step(ctypes.addressof(step)))
+        return self.hands.work(threads, lambda: bool(self.library.step(ctypes.addressof(step))))
 
     def step_room(self, threads: int, dimension: int, queries: int, block: int) -> int:
         """Numbers that a step needs beside its powers."""
@@ -121,38 +127,65 @@ def built(environ: Mapping[str, str]) -> Kernel:
     flags = BY_PROCESSOR.get(torch.backends.cpu.get_cpu_capability())
     if platform.system() != "Linux" or platform.machine() != "x86_64" or flags is None:
         raise Uncompiled("written for Linux on x86-64 with AVX2 or AVX-512")
-    texts = [(FOLDER / name).read_bytes() for name in SOURCES]
-    digest = hashlib.sha256(b"\0".join([*texts, *(flag.encode() for flag in (*FLAGS, *flags))])).hexdigest()
-    path = cache_folder(environ) / "kernels" / f"step-{digest[:24]}.so"
     try:
-        if not path.exists():
-            compile_into(path, (*FLAGS, *flags))
-        refuse_others(path)
-        return Kernel.of(ctypes.CDLL(str(path)))
-    except (OSError, subprocess.SubprocessError) as error:
-        raise Uncompiled(f"{path.name}: {error}") from error
+        return compiled_here(cache_folder(environ) / "kernels", (*FLAGS, *flags))
+    except (OSError, subprocess.SubprocessError, AttributeError) as error:
+        raise Uncompiled(str(error)) from error
+
+
+def compiled_here(folder: Path, flags: tuple[str, ...]) -> Kernel:
+    """The library in the folder, under a name made of all that decides it; made again if it does not load."""
+    texts = [(FOLDER / name).read_bytes() for name in SOURCES]
+    digest = hashlib.sha256(b"\0".join([*texts, *(flag.encode() for flag in flags)])).hexdigest()
+    path = folder / f"step-{digest[:24]}.so"
+    if path.exists():
+        try:
+            return loaded(path)
+        except (OSError, AttributeError):
+            pass  # cut off by a full disk, or of a machine whose C library is another
+    compile_into(path, flags)
+    return loaded(path)
 
 
 def compile_into(path: Path, flags: tuple[str, ...]) -> None:
     """Compiled beside its place, then renamed, so that several processes may do it at once."""
-    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
-    if compiler is None:
+    compilers = list(filter(None, map(shutil.which, COMPILERS)))
+    if not compilers:
         raise Uncompiled(f"found no C compiler ({', '.join(COMPILERS)})")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for place in (*reversed(path.parent.parents), path.parent):  # with all parents of one's own, too
+        place.mkdir(mode=0o700, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
-        sources = [str(FOLDER / name) for name in SOURCES if name.endswith(".c")]
-        command = [compiler, *flags, "-o", str(made), *sources, "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILING_SECONDS)  # noqa: S603 - a compiler
-        if done.returncode:
-            raise Uncompiled(f"{compiler}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+        reasons = [complaint(compiler, flags, made) for compiler in compilers if not made.exists()]
+        if not made.exists():
+            raise Uncompiled(reasons[0])
         made.chmod(0o700)
         made.replace(path)
 
 
-def refuse_others(path: Path) -> None:
+def complaint(compiler: str, flags: tuple[str, ...], made: Path) -> str:
+    """Have a compiler make the library; what it says if it does not."""
+    sources = [str(FOLDER / name) for name in SOURCES if name.endswith(".c")]
+    command = [compiler, *flags, "-o", str(made), *sources, "-lm"]
+    done = subprocess.run(command, capture_output=True, timeout=COMPILING_SECONDS)  # noqa: S603 - a compiler
+    if done.returncode:
+        made.unlink(missing_ok=True)
+    said = done.stderr.decode(errors="replace").strip().splitlines()  # in any language
+    return f"{compiler}: {(said or ['failed'])[-1]}"
+
+
+def loaded(path: Path) -> Kernel:
+    """The library from a folder that is opened once: the one looked at, whoever renames folders meanwhile."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        refuse_others(path.parent, os.fstat(folder))
+        refuse_others(path, os.stat(path.name, dir_fd=folder, follow_symlinks=False))
+        return Kernel.of(ctypes.CDLL(f"/proc/self/fd/{folder}/{path.name}"))
+    finally:
+        os.close(folder)
+
+
+def refuse_others(place: Path, found: os.stat_result) -> None:
     """A library is code: it has to be the user's own, and nobody else's to change."""
-    for place in (path, path.parent):
-        found = place.stat()
-        if found.st_uid != os.getuid() or found.st_mode & 0o022:
-            raise Uncompiled(f"{place}: others may write to it")
+    if found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise Uncompiled(f"{place}: others may write to it")

@@ -84,7 +84,7 @@ def compiled_gradients(
         ),
         *(work.block_size, threads),
     )
-    if not work.kernel.step(step):
+    if not work.kernel.step(step, threads):
         return None
     return step.loss, work.entity_gradient, by_relation
 

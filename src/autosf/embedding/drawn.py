@@ -55,7 +55,7 @@ class Draws:
         self.queries = in_pieces(training_queries(graph, settings.reciprocal), MOST_ANSWERS)
         self._entities, self._count = len(graph.entities), min(settings.negatives, len(graph.entities))
         self._all_relations = settings.relation_prediction > 0
-        self._stands_for = stands_for(self.queries, self._entities, self._count, settings.batch_size)
+        self._stands_for: dict[int, NDArray[np.float32]] = {}  # by the queries of a batch
         self._place = np.zeros(self._entities, dtype=np.int64)
 
     def most_entities(self, batch_size: int) -> int:
@@ -75,10 +75,16 @@ class Draws:
         targets = replace(
             batch.targets,
             answers=torch.from_numpy(self._place[answers]),
-            drawn=StandIns(torch.from_numpy(self._stands_for[rows]), sources),
+            drawn=StandIns(torch.from_numpy(self._weights(len(asked))[rows]), sources),
         )
         places = replace(batch, entities=sources, relations=link_places, targets=targets)
         return Drawn(torch.from_numpy(rows), links, places)
+
+    def _weights(self, size: int) -> NDArray[np.float32]:
+        """What each entity stands for in a batch of so many queries: an epoch's last one has less company."""
+        if size not in self._stands_for:
+            self._stands_for[size] = stands_for(self.queries, self._entities, self._count, size)
+        return self._stands_for[size]
 
 
 def stands_for(queries: TrainingQueries, entities: int, drawn: int, batch_size: int) -> NDArray[np.float32]:
@@ -89,3 +95,11 @@ def stands_for(queries: TrainingQueries, entities: int, drawn: int, batch_size: 
     company = min(1.0, (batch_size - 1) / max(1, len(queries) - 1))
     missed = (1 - drawn / entities) * (1 - company) ** stands_in
     return (1 / (1 - missed)).astype(np.float32)
+
+
+def copied(matrix: Tensor, rows: Tensor) -> Tensor:
+    """Some rows of a matrix, copied by one thread: threads of torch's would be waited for at each step where other
+    processes have the cores (`hands`), and there is little to copy."""
+    if matrix.device.type != "cpu":
+        return matrix.index_select(0, rows)
+    return torch.from_numpy(matrix.numpy()[rows.numpy()])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from autosf.embedding.drawn import Draws
+from autosf.embedding.drawn import Draws, copied
 from autosf.embedding.multiclass import Workspace
 from autosf.embedding.optimisers import Optimiser
 from autosf.embedding.queries import batches, training_queries
@@ -158,8 +158,8 @@ def drawn_epoch(
             drawn = draws.draw(asked, rng).on(device)
             rows, links, batch = drawn.entity_rows, drawn.relation_rows, drawn.batch
             kept = dropped(len(batch.entities), settings, rng, entities.matrix)
-            some = entities.matrix.index_select(0, rows)
-            told = relations.matrix if links is None else relations.matrix.index_select(0, links)
+            some = copied(entities.matrix, rows)
+            told = relations.matrix if links is None else copied(relations.matrix, links)
             found = gradients_of(some, told, batch, settings, work[0].among(len(rows)), kept)
             entities.step_distinct_rows(rows, found.entities, rate)
             if links is None:

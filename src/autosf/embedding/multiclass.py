@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
-from autosf.embedding.compiled import kernel
+from autosf.embedding.compiled import kernel, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +113,7 @@ class Workspace:
     @classmethod
     def for_block(cls, entities: Tensor, block: int) -> Workspace:
         """Room for the scores of that many queries."""
-        found = kernel()
+        found = kernel() if plain(entities) else None
         suited = found if found is not None and found.suits(entities, block) else None
         room = len(entities) * block if suited is None else suited.powers_room(len(entities), block)
         return cls(entities.new_empty(room), torch.empty_like(entities), block, suited)

@@ -24,7 +24,9 @@ FOR_OTHERS = {
 }
 DRAWN = {"loss": "sampled-softmax", "negatives": DRAW}
 FOR_MANY = FOR_OTHERS | DRAWN
-FOR_LARGE = DRAWN | {"validation_candidates": 1000}
+ESTIMATED = {"validation_candidates": 1000}
+# Averages take a model's memory once more.
+FOR_LARGE = FOR_MANY | ESTIMATED | {"averaging": 0.0, "epochs": 50}
 
 
 @cache

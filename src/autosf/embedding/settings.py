@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from autosf.errors import UserError, did_you_mean, quoted
@@ -72,7 +73,8 @@ class TrainingSettings:
         converted = {}
         for name, value in values.items():
             if name not in kinds:
-                raise UserError(f"unknown setting {quoted(name)}{did_you_mean(name, kinds)}")
+                hint = did_you_mean(name, kinds) or f"; expected one of {', '.join(kinds)}"
+                raise UserError(f"unknown setting {quoted(name)}{hint}")
             converted[name] = converted_value(name, value, kinds[name])
         if converted.get("loss", self.loss) not in SOFTMAX:
             converted.setdefault("relation_prediction", 0.0)  # a preset's is of the multi-class loss
@@ -106,7 +108,9 @@ RANGES: dict[str, tuple[float, float, str]] = {
 
 def converted_value(name: str, value: Any, kind: type) -> Any:
     """A value in the setting's own type, if that loses nothing."""
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind in (int, float) and isinstance(value, Integral) and not isinstance(value, bool):
+        return kind(value)  # numpy's, too
+    if kind is float and isinstance(value, Real) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind:
         raise UserError(f"setting {name}: expected {KINDS[kind]}, found {quoted(value)}")

@@ -36,6 +36,8 @@ typedef __m256 vec;
 /* ROWS * VECTORS sums, VECTORS loads and a broadcast fill the registers; a tile's powers fit the first cache */
 enum { ROWS = 6, PANEL = WIDTH * VECTORS, TILE = 96, LINE = 16, STREAMED = 1 << 20 /* powers that leave the caches */ };
 
+static const float MOSTLY_OWN = 1e-4f; /* a smaller share of a sum has too few digits left */
+
 #define INLINE static inline __attribute__((always_inline))
 #define ALONE static __attribute__((noinline)) /* or the compiler keeps others' constants in the registers */
 #define all OP(set1_ps)
@@ -237,15 +239,16 @@ static long own(const struct drawn *drawn, long j, long k) {
     return drawn->sources[j];
 }
 
-/* A query's own stand for themselves alone: what their powers are too large by comes off them and off the sum. A sum that
- * is mostly its own loses digits so: with one that stands for 5,000 it is right to a few parts in ten thousand. */
-static float alone(const struct drawn *drawn, long j, float *powers) {
+/* A query's own stand for themselves alone: what their powers are too large by comes off them and off the sum, which is
+ * returned. A sum that is mostly its own loses digits so: with one that stands for 5,000 it is right to a few parts in ten
+ * thousand. Where more would be lost it is 0, which has torch do the step. */
+static float alone(const struct drawn *drawn, long j, float *powers, float sum) {
     float less = 0.f;
     for (long k = 0, a; (a = own(drawn, j, k)) >= 0; k++) {
         powers[a * PANEL] /= drawn->stands_for[a];
         less += powers[a * PANEL] * (drawn->stands_for[a] - 1.f);
     }
-    return less;
+    return sum - less > MOSTLY_OWN * sum ? sum - less : 0.f;
 }
 
 /* And off its gradient [d], of which the query has `weight`. */
@@ -266,7 +269,7 @@ static void forward(long threads, const float *candidates, long total, long d, c
     int stream = n * total > STREAMED;
     float *asked = scratch, *all_sums = asked + width * d, *all_parts = all_sums + threads * width;
     float *packed = all_parts + threads * width * d;
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(hands(threads))
     {
 #pragma omp for
         for (long p = 0; p < panels; p++)
@@ -282,7 +285,7 @@ static void forward(long threads, const float *candidates, long total, long d, c
             float *of_panel = powers + p * total * PANEL - first;
             add_sums(all_sums + first, width, threads, some, sums + first);
             if (drawn)
-                for (long j = first; j < first + some; j++) sums[j] -= alone(drawn, j, of_panel + j);
+                for (long j = first; j < first + some; j++) sums[j] = alone(drawn, j, of_panel + j, sums[j]);
             for (long j = first; j < first + some; j++) weights[j] = counts[j] / sums[j];
             add_gradients(all_parts + first * d, width * d, threads, weights + first, some, d, by_query + first * d);
             if (drawn)
@@ -324,7 +327,7 @@ static void backward_range(const float *powers, long first, long last, long tota
 static void backward(long threads, const float *powers, long total, long d, const float *queries, long n,
                      const float *weights, float *by_candidate, int add, float *scratch) {
     long panels = panels_of(n);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(hands(threads))
     {
 #pragma omp for
         for (long p = 0; p < panels; p++)
@@ -339,6 +342,11 @@ static void backward(long threads, const float *powers, long total, long d, cons
                            by_candidate, add);
     }
 }
+
+/* How many of the threads there are to work, each on a range or on several: what comes out does not depend on it. */
+static long most_hands = 1 << 20;
+void limit_hands(long most) { most_hands = most; }
+int hands(long threads) { return least(threads, most_hands); }
 
 /* Numbers that `softmax` needs for itself, and for the powers. */
 long softmax_room(long threads, long d, long n) {

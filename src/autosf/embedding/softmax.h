@@ -8,6 +8,7 @@ struct drawn {
     const float *counts;
 };
 
+int hands(long threads);
 long softmax_room(long threads, long d, long n);
 long powers_room(long total, long n);
 int softmax(long threads, const float *candidates, long total, long d, const struct drawn *drawn, const float *queries,

@@ -114,7 +114,7 @@ static float penalised(const struct step *s, const float *row, const int *first,
 /* Adds row which[i] of `rows`, or row i, to row ids[i] of `to`, in that order. */
 static void scatter(long threads, const long *ids, const long *which, long count, float by, const float *rows, long total,
                     long d, float *to) {
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
+#pragma omp parallel for schedule(static, 1) num_threads(hands(threads))
     for (long thread = 0; thread < threads; thread++) {
         long first = total * thread / threads, last = total * (thread + 1) / threads;
         for (long i = 0; i < count; i++)
@@ -164,7 +164,7 @@ static int ask_entities(struct step *s, struct rows at, double share) {
     long d = s->d, n = s->n;
     float *counts = at.counts;
     for (long i = 0; i < n; i++) counts[i] = share * s->counts[i];
-#pragma omp parallel for num_threads(s->threads)
+#pragma omp parallel for num_threads(hands(s->threads))
     for (long i = 0; i < n; i++) {
         const float *e = s->entities + s->sources[i] * d, *r = s->relations + s->asked_relations[i] * d;
         int role = i < s->tail_queries ? HEAD : TAIL, wanted = HEAD + TAIL - role;
@@ -181,7 +181,7 @@ static int ask_entities(struct step *s, struct rows at, double share) {
                      at.rest))
             return 0;
     }
-#pragma omp parallel for num_threads(s->threads)
+#pragma omp parallel for num_threads(hands(s->threads))
     for (long i = 0; i < n; i++) {
         int role = i < s->tail_queries ? HEAD : TAIL, wanted = HEAD + TAIL - role;
         const float *e = s->entities + s->sources[i] * d, *r = s->relations + s->asked_relations[i] * d;
@@ -219,7 +219,7 @@ static int ask_relations(struct step *s, struct rows at, float weight) {
     for (long from = 0; from < triples; from += s->block) {
         long some = smaller(triples - from, s->block);
         const long *tails = s->answers + from;
-#pragma omp parallel for num_threads(s->threads)
+#pragma omp parallel for num_threads(hands(s->threads))
         for (long i = 0; i < some; i++) {
             heads[i] = s->sources[s->rows[from + i]];
             links[i] = s->asked_relations[s->rows[from + i]];
@@ -228,7 +228,7 @@ static int ask_relations(struct step *s, struct rows at, float weight) {
         if (!softmax(s->threads, s->relations, s->links, d, NULL, at.asked, some, at.counts, s->powers, at.totals,
                      at.by_query, s->by_relation, 1, at.rest))
             return 0;
-#pragma omp parallel for num_threads(s->threads)
+#pragma omp parallel for num_threads(hands(s->threads))
         for (long i = 0; i < some; i++) {
             const float *h = s->entities + heads[i] * d, *t = s->entities + tails[i] * d;
             const float *r = s->relations + links[i] * d;
@@ -249,7 +249,7 @@ static int ask_relations(struct step *s, struct rows at, float weight) {
 /* A step of Adagrad on some numbers, of which every thread has a range. */
 void adagrad(long threads, float *numbers, float *sums, const float *gradient, long count, double rate) {
     float by = rate;
-#pragma omp parallel for simd num_threads(threads)
+#pragma omp parallel for simd num_threads(hands(threads))
     for (long i = 0; i < count; i++) {
         sums[i] += gradient[i] * gradient[i];
         numbers[i] -= by * gradient[i] / (sqrtf(sums[i]) + 1e-10f);
@@ -260,7 +260,7 @@ void adagrad(long threads, float *numbers, float *sums, const float *gradient, l
 void adagrad_rows(long threads, float *numbers, float *sums, const long *rows, long count, const float *gradient, long d,
                   double rate) {
     float by = rate;
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(hands(threads))
     for (long i = 0; i < count; i++) {
         if (i + AHEAD < count) /* rows of a large matrix lie far apart */
             for (long k = 0, next = rows[i + AHEAD] * d; k < d; k += LINE) {

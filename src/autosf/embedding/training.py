@@ -114,6 +114,8 @@ def refuse_unstorable(settings: TrainingSettings, device: str, storage: Storage)
 
 def start(graph: KnowledgeGraph, settings: TrainingSettings, seed: int, storage: Storage = MEMORY) -> State:
     """Normal embeddings of the start scale: symmetric in sign, so that the extended invariances are exact."""
+    if seed >= 2**63:
+        raise UserError(f"seed: expected a number below 2^63, found {seed}")
     generator = torch.Generator().manual_seed(seed)
     relations = len(graph.relations) * (2 if settings.reciprocal else 1)
 

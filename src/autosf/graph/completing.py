@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autosf.errors import UserError
+from autosf.errors import UserError, quoted
 from autosf.graph.keys import triple_keys
 from autosf.graph.knowledge_graph import SPLITS, KnowledgeGraph
 from autosf.graph.roles import SPLIT_WORDS
@@ -31,19 +32,36 @@ class Making:
 
 
 def refuse_missing(present: Collection[str], making: Making, place: str) -> None:
-    """Raise unless every split is present or to be made, and none is both; a size of 0 asks for nothing."""
+    """Raise unless train is present, valid is or is to be made, and none is both; a size of 0 asks for nothing.
+
+    Without a test split there is a model, and nothing to measure it on.
+    """
     if "train" not in present:
         raise UserError(f"{place}: no train split; found {', '.join(present)}")
+    if "valid" not in present and making.valid is None:
+        words = " or ".join(SPLIT_WORDS["valid"])
+        found = f"expected {words} beside {' and '.join(sorted(present, key=SPLITS.index))}"
+        raise UserError(
+            f"{place}: no valid split; {found}; make_valid=0.1 takes a tenth of train for it in Python,"
+            f" `autosf data split{' --keep-test' if 'test' in present else ''}` makes a graph that has one"
+        )
     for split, size in (("valid", making.valid), ("test", making.test)):
-        if split not in present and size is None:
-            words = " or ".join(SPLIT_WORDS[split])
-            found = f"expected {words} beside {' and '.join(sorted(present, key=SPLITS.index))}"
-            raise UserError(
-                f"{place}: no {split} split; {found}; make_{split}=0.1 takes a tenth of train for it in Python,"
-                f" `autosf data split{' --keep-test' if 'test' in present else ''}` makes a graph that has one"
-            )
         if split in present and size:
             raise UserError(f"{place}: make_{split}: there is a {split} split already; leave the option out")
+
+
+def refuse_no_numbers(making: Making) -> None:
+    """Raise unless the sizes are numbers or None, and the seed is a whole number from 0."""
+    for split, size in (("valid", making.valid), ("test", making.test)):
+        if size is not None and not isinstance(size, Real):
+            expected = "expected a share below 1 or a whole number of triples"
+            raise UserError(f"make_{split}: {expected}, found {_spelt(size)}")
+    if not isinstance(making.seed, Integral) or making.seed < 0:
+        raise UserError(f"seed: expected a whole number from 0, found {_spelt(making.seed)}")
+
+
+def _spelt(value: object) -> str:
+    return quoted(value) if isinstance(value, str) else quoted(repr(value))[1:-1]
 
 
 def completed(graph: KnowledgeGraph, making: Making) -> KnowledgeGraph:
@@ -67,6 +85,9 @@ def completed(graph: KnowledgeGraph, making: Making) -> KnowledgeGraph:
         part.flags.writeable = False
     told = ", ".join(f"{len(part):,} {name}" for name, part in parts.items())
     warnings = [f"split the triples into {told} (seed {making.seed})"]
+    repeated = len(graph.train) - sum(map(len, parts.values()))
+    if repeated:
+        warnings.append(f"{repeated:,} repeated triples left out")
     if made.missing:
         warnings.append(
             f"{made.missing:,} triples fewer than wished: train must show every entity and relation"
@@ -91,6 +112,12 @@ def shared_warnings(graph: KnowledgeGraph) -> list[str]:
         if count:
             warnings.append(f"{count:,} of {len(keys):,} {split} triples are also in train")
     return warnings
+
+
+def warnings_of_reading(graph: KnowledgeGraph) -> list[str]:
+    """The graph's warnings without those on triples that splits share."""
+    shared = shared_warnings(graph)
+    return [line for line in graph.warnings if line not in shared]
 
 
 def _count_within(keys: NDArray[np.int64], train: NDArray[np.int64]) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from autosf.errors import UserError, quoted
 from autosf.graph.roles import Roles, roles_by_choice, roles_by_name
-from autosf.graph.text_lines import Dialect, Record, cut, first_lines, refuse_binary, shown
+from autosf.graph.text_lines import Dialect, Record, cut, first_lines, records, refuse_binary, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +36,7 @@ class Form:
     fields: int
     header: tuple[str, ...] | None
     roles: Roles
+    line: int = 1  # where the first record stands
 
 
 def form_of(path: Path, options: TableOptions) -> Form:
@@ -48,10 +49,12 @@ def form_of(path: Path, options: TableOptions) -> Form:
         words = first.fields if has_header else []
         told = roles_by_choice(options.columns, [*words, *[""] * (fields - len(words))], place)
     if told is None and fields != 3:
-        choice = "say which are head, relation and tail, as in columns=(0, 1, 2)"
+        command = "autosf data split FILE --columns 0,1,2 --out DIR"
+        choice = f"say which are head, relation and tail: {command} (Python: columns=(0, 1, 2))"
         advice = choice if fields > 3 else "mend the line"
         raise UserError(f"{place}: expected {dialect.describe(3)}, found {fields}; {advice}")
-    return Form(dialect, fields, tuple(first.fields) if has_header else None, told or Roles())
+    header = tuple(first.fields) if has_header else None
+    return Form(dialect, fields, header, told or Roles(), first.line)
 
 
 def _told_roles(first: Record, options: TableOptions, place: str) -> Roles | None:
@@ -82,6 +85,9 @@ def dialect_of(path: Path, delimiters: Sequence[str], *, least: int) -> tuple[Di
         merit = (fields >= least, count == len(found) and fields == least, count == len(found))
         if best is None or merit > best[0]:
             best = (merit, dialect, found[0], fields)
+    if best is None or (is_csv(path) and best[-1] < least):
+        for _ in records(path, dialect_for(delimiters[0], path)):  # it raises where a quote is out of place
+            pass
     if best is None:
         raise UserError(f"{shown(path)}: expected triples, found only blank lines")
     return best[1:]

@@ -8,7 +8,14 @@ from pathlib import Path
 import polars as pl
 
 from autosf.errors import UserError, quoted
-from autosf.graph.completing import SHARE, Making, completed, refuse_missing, shared_warnings
+from autosf.graph.completing import (
+    SHARE,
+    Making,
+    completed,
+    refuse_missing,
+    refuse_no_numbers,
+    shared_warnings,
+)
 from autosf.graph.dialects import TableOptions
 from autosf.graph.frames import read_parquet, table_of
 from autosf.graph.knowledge_graph import KnowledgeGraph, LabelColumns
@@ -20,6 +27,7 @@ from autosf.graph.tables import Table, read_table
 from autosf.graph.text_lines import shown
 
 WHOLE = "whole"  # in place of a split's name: triples that come without splits
+ANY_FORM = TableOptions()  # all of it is to be found out
 
 
 def read_graph(
@@ -40,20 +48,30 @@ def read_graph(
 
     What files look like is found out; these settle it: `layout` (plain, dict, openke, libkge), `columns`
     (names, or places from 0, of head, relation, tail), `header`, `delimiter`, `ids` (whether splits of `dict`
-    hold ids). Triples without splits are split, a tenth each for valid and test. A split missing beside
-    others is an error unless `make_valid` or `make_test` says how much of train to take: a number of triples,
-    a share below 1, or 0 to go without. Names are looked up in the folders of `search_path`.
+    hold ids). Triples without splits are split, a tenth each for valid and test. A valid split missing beside
+    others is an error, a test split a warning, unless `make_valid` or `make_test` says how much of train to
+    take: a number of triples, a share below 1, or 0 to go without. Names are looked up in the folders of
+    `search_path`.
     """
     options = TableOptions(columns, header, delimiter)
+    wished = Making(make_valid, make_test, seed)
+    refuse_no_numbers(wished)
     source, place = _resolved(source, search_path)
     found = layout_of(source, layout) if isinstance(source, Path) and source.is_dir() else None
     tables = _by_split(source if found is None else found, place, options)
-    making = _making(tables, Making(make_valid, make_test, seed), place)
+    making = _making(tables, wished, place)
     parts = {"train" if split == WHOLE else split: table.columns for split, table in tables.items()}
     graph = KnowledgeGraph.from_columns(name or _name(source), parts)
     graph = graph.with_warnings(*(warning for table in tables.values() for warning in table.warnings))
     if found is not None and found.entities is not None:
         graph = named(graph, found, options, ids)
+    spaced = graph.entities.spaced_twice() + graph.relations.spaced_twice()
+    if spaced:
+        graph = graph.with_warnings(f"{spaced:,} labels begin or end with a space and exist without it, too")
+    if "test" not in parts and making.test is None:
+        graph = graph.with_warnings(
+            "no test split: a finished model has nothing that it could be measured on"
+        )
     graph = completed(graph, making)
     return graph.with_warnings(*shared_warnings(graph))
 
@@ -61,6 +79,7 @@ def read_graph(
 def _resolved(source: object, search_path: Sequence[Path]) -> tuple[object, str]:
     """The source, with a path in the place of a text, and what to call it in messages."""
     if isinstance(source, str):
+        refuse_empty_name(source)
         path = Path(source)
         if not _exists(path) and path.name == source:
             from autosf.graph.registry import locate
@@ -72,6 +91,12 @@ def _resolved(source: object, search_path: Sequence[Path]) -> tuple[object, str]
             raise UserError(f"{shown(source)}: there is no such file or folder")
         return source, shown(source)
     return source, "splits" if isinstance(source, Mapping) else "triples"
+
+
+def refuse_empty_name(source: str) -> None:
+    """Raise if the name is empty, as of an unset variable: as a path it would be this folder."""
+    if not source:
+        raise UserError('expected a graph: a folder, a file or a name, found ""')
 
 
 def _exists(path: Path) -> bool:
@@ -101,11 +126,11 @@ def _making(tables: Mapping[str, Table], wished: Making, place: str) -> Making:
 def _by_split(source: object, place: str, options: TableOptions) -> dict[str, Table]:
     """A table for each split, or one for WHOLE."""
     if isinstance(source, Layout):
-        return {split: _read_file(path, options, source.habit) for split, path in source.splits.items()}
+        return {split: read_file(path, options, source.habit) for split, path in source.splits.items()}
     if isinstance(source, Mapping):
         return _from_mapping(source, options)
     table = (
-        _read_file(source, options) if isinstance(source, Path) else table_of(source, place, options.columns)
+        read_file(source, options) if isinstance(source, Path) else table_of(source, place, options.columns)
     )
     return {WHOLE: table} if table.splits is None else _divided(table, table.splits, place)
 
@@ -120,14 +145,14 @@ def _from_mapping(source: Mapping[object, object], options: TableOptions) -> dic
             raise UserError(f"splits: expected train, valid and test, found {quoted(word)} {found}")
         part, place = _resolved(part, ()) if isinstance(part, str | Path) else (part, split)
         tables[split] = (
-            _read_file(part, options) if isinstance(part, Path) else table_of(part, place, options.columns)
+            read_file(part, options) if isinstance(part, Path) else table_of(part, place, options.columns)
         )
     if not tables:
         raise UserError("splits: expected train, valid and test, found an empty dict")
     return tables
 
 
-def _read_file(path: Path, options: TableOptions, habit: str = "plain") -> Table:
+def read_file(path: Path, options: TableOptions = ANY_FORM, habit: str = "plain") -> Table:
     """The triples of one file, by what its extension says it is."""
     kind = extension(path)
     if habit == "openke":

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib.resources
 import importlib.util
+import os
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -117,11 +119,17 @@ def search_path(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """`$XDG_CACHE_HOME/autosf`, or `~/.cache/autosf`; a relative value is ignored, as that standard asks."""
+    """`$XDG_CACHE_HOME/autosf`, or `~/.cache/autosf`; a relative value is ignored, as that standard asks.
+
+    A user without a home, as containers have them, gets a folder among temporary ones.
+    """
     chosen = Path(environ.get("XDG_CACHE_HOME") or "")
     if chosen.is_absolute():
         return chosen / "autosf"
-    home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    try:
+        home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    except RuntimeError:
+        return Path(tempfile.gettempdir()) / f"autosf-{os.getuid()}"
     return home / ".cache" / "autosf"
 
 

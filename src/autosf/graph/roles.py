@@ -87,7 +87,11 @@ def roles_by_choice(columns: Sequence[str | int], names: Sequence[str], place: s
         raise UserError(
             f"columns: expected three names or places, for head, relation, tail; found {columns!r}"
         )
-    head, relation, tail = (_place_of(column, names, place) for column in columns)
+    head, relation, tail = found = [_place_of(column, names, place) for column in columns]
+    for column, index in zip(columns, found, strict=True):
+        if found.count(index) > 1:
+            what = quoted(column) if isinstance(column, str) else f"place {column}"
+            raise UserError(f"columns: expected three different ones, found {what} twice")
     split = [
         index for index, name in enumerate(names) if ROLE_OF_WORD.get(name.strip().casefold()) == "split"
     ]

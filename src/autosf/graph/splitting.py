@@ -87,10 +87,13 @@ def joined(graph: KnowledgeGraph) -> tuple[Triples, int]:
 
 
 def wished_count(size: float, triples: int) -> int:
-    """A size as a number of triples: below 1 it is a share of all, rounded."""
-    if not 0 <= size < float("inf"):
-        raise UserError(f"a split's size: expected a share below 1 or a number of triples, found {size}")
-    return round(size * triples) if size < 1 else int(size)
+    """A size as a number of triples: below 1 it is a share of all, rounded, and of any triples at least one."""
+    if not 0 <= size < float("inf") or (size > 1 and size != int(size)):
+        expected = "expected a share below 1 or a whole number of triples"
+        raise UserError(f"a split's size: {expected}, found {size}")
+    if size >= 1:
+        return int(size)
+    return max(round(size * triples), min(triples, 1)) if size else 0
 
 
 def _affordable(test: int, valid: int, free: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from autosf.graph.completing import warnings_of_reading
 from autosf.graph.keys import distinct, in_both, sorted_distinct, triple_keys
 from autosf.graph.leakage import Leakage, leakage
 from autosf.graph.overlaps import relation_overlaps
@@ -125,6 +126,11 @@ def findings(found: Statistics) -> list[str]:
     return [f"{100 * count / test:.1f} % of test triples {what}" for count, what in shares if count] + [
         f"{count:,} {what}" for count, what in lines if count
     ]
+
+
+def all_warnings(graph: KnowledgeGraph, found: Statistics) -> list[str]:
+    """What reading the graph told and what its statistics find; what both tell, once."""
+    return [*warnings_of_reading(graph), *findings(found)]
 
 
 def _repetitions(graph: KnowledgeGraph) -> tuple[dict[str, int], dict[str, int]]:

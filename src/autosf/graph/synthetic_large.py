@@ -17,6 +17,7 @@ from autosf.errors import UserError, quoted
 from autosf.graph.keys import triple_keys
 from autosf.graph.knowledge_graph import SPLITS
 from autosf.graph.synthetic import label_column
+from autosf.graph.writing import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +62,7 @@ def write_large_graph(
         raise UserError(f"unknown form {quoted(form)}; expected one of {', '.join(FORMS)}")
     if folder.exists():
         raise UserError(f"{folder}: expected a folder that does not exist yet")
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         write = _write_parquet if form == "parquet" else _write_text

@@ -1,7 +1,8 @@
 """Text files to columns of labels: polars reads, and where anything is in doubt the exact reader decides.
 
 The exact reader (`text_lines`) is the definition of what a file says. Polars gives the same columns much
-faster, and its result is taken where it cannot differ: no value is missing and, in CSV, quotes are in place.
+faster, and its result is taken where it cannot differ: no value is missing and, in CSV, quotes are in place and
+blanks beside a delimiter are not quoted ones.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from autosf.errors import UserError, quoted
 from autosf.graph.dialects import Form, TableOptions, form_of
 from autosf.graph.knowledge_graph import LabelColumns
 from autosf.graph.text_lines import (
+    BLANKS,
     BYTE_ORDER_MARK,
     DELIMITER_NAMES,
     Dialect,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RECORDS_AT_ONCE = 100_000
+FEWEST_ROWS = 20  # of fewer, a label that occurs once says little
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,22 @@ def read_table(path: Path, options: TableOptions) -> Table:
     if frame.is_empty():
         raise UserError(f"{shown(path)}: expected triples, found only a header")
     head, relation, tail, *split = (frame.get_column(str(place)) for place in wanted)
-    return Table(LabelColumns(head, relation, tail), split[0] if split else None)
+    columns = LabelColumns(head, relation, tail)
+    warnings: tuple[str, ...] = ()
+    if form.header is None and options.header is None and _may_begin_with_header(columns):
+        advice = "autosf data split FILE --header --out DIR (Python: header=True)"
+        found = "taken for a triple, though none of its labels comes again; if it is a header"
+        warnings = (f"{shown(path)}:{form.line}: {found}: {advice}",)
+    return Table(columns, split[0] if split else None, warnings)
+
+
+def _may_begin_with_header(columns: LabelColumns) -> bool:
+    """Whether the first triple's labels are the only ones of their kind where all other relations come again."""
+    if len(columns.heads) < FEWEST_ROWS:
+        return False
+    if any((column == column[0]).sum() > 1 for column in (columns.relations, columns.heads, columns.tails)):
+        return False
+    return int(columns.relations.is_unique().sum()) == 1
 
 
 def read_fields(
@@ -62,11 +80,9 @@ def read_fields(
 ) -> pl.DataFrame:
     """Records as String columns "0", "1", ...; those at the places `filled` have no empty label."""
     frame = _fast_fields(path, dialect, fields, skip)
-    if (
-        frame is not None
-        and not _has_gaps(frame, filled)
-        and (not dialect.quoted or _well_quoted(path, dialect))
-    ):
+    if frame is not None and dialect.quoted:
+        frame = _as_quoted(frame, path, dialect)
+    if frame is not None and not _has_gaps(frame, filled):
         return frame
     batches = _batches(checked_records(path, dialect, fields, filled=filled, skip=skip))
     return pl.concat([_empty(fields), *(_frame(batch, fields) for batch in batches)])
@@ -94,14 +110,25 @@ def _has_gaps(frame: pl.DataFrame, filled: Sequence[int]) -> bool:
     return any(column.null_count() or (column == "").any() for column in columns)
 
 
-def _well_quoted(path: Path, dialect: Dialect) -> bool:
+def _as_quoted(frame: pl.DataFrame, path: Path, dialect: Dialect) -> pl.DataFrame | None:
+    """The fields without the blanks around them, or None where quotes make it doubtful what a field is."""
+    with opened(path) as stream:
+        content = stream.read()
+    has_quotes = b'"' in content
+    if has_quotes and not _well_quoted(content, dialect):
+        return None
+    if not dialect.stripped:
+        return frame
+    stripped = frame.with_columns(pl.all().str.strip_chars(BLANKS))
+    if not has_quotes:
+        return stripped
+    return frame if stripped.equals(frame) else None  # the frame does not tell quoted blanks from others
+
+
+def _well_quoted(content: bytes, dialect: Dialect) -> bool:
     """Whether every field is quoted as a whole or has no quote; on any other, two readers may disagree."""
     delimiter = re.escape(dialect.delimiter.encode())
     field = rb'(?:"(?:[^"]++|"")*+"\r?|[^"\n' + delimiter + rb"]*+)"
-    with opened(path) as stream:
-        content = stream.read()
-    if b'"' not in content:
-        return True
     start = len(BYTE_ORDER_MARK.encode()) if content.startswith(BYTE_ORDER_MARK.encode()) else 0
     return bool(
         re.compile(rb"(?:" + field + rb"[\n" + delimiter + rb"])*+" + field).fullmatch(content, start)

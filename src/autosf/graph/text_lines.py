@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = "\ufeff"
+BLANKS = " \t"
 DELIMITER_NAMES = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
 OTHER_MAGICS = {
     b"PK\x03\x04": "a zip archive; unpack it first",
@@ -34,6 +35,11 @@ class Dialect:
 
     delimiter: str
     quoted: bool = False
+
+    @property
+    def stripped(self) -> bool:
+        """Whether blanks around a field mean nothing, as people put one after a comma."""
+        return self.quoted and self.delimiter in ",;"
 
     def describe(self, count: int) -> str:
         """`3 tab-separated fields`"""
@@ -116,7 +122,7 @@ def cut(lines: Iterable[tuple[int, str]], dialect: Dialect, path: Path) -> Itera
     delimiter right at the end of the file: nobody means a label by them.
     """
     if dialect.quoted:
-        yield from _cut_quoted(iter(lines), dialect.delimiter, path)
+        yield from _cut_quoted(iter(lines), dialect, path)
         return
     for number, line in lines:
         text = line[:-1] if line.endswith("\n") else line.removesuffix(dialect.delimiter)
@@ -132,19 +138,22 @@ def is_blank(text: str) -> bool:
     return text in ("", "\n", "\r\n", "\r")
 
 
-def _cut_quoted(lines: Iterator[tuple[int, str]], delimiter: str, path: Path) -> Iterator[Record]:
+def _cut_quoted(lines: Iterator[tuple[int, str]], dialect: Dialect, path: Path) -> Iterator[Record]:
+    delimiter, blanks = dialect.delimiter, BLANKS if dialect.stripped else ""
     for number, line in lines:
-        if is_blank(line):
+        if is_blank(line.strip(blanks)):
             continue
         fields: list[str] = []
         current, place = line, 0
         while True:
+            place = _after(blanks, current, place)
             if current.startswith('"', place):
                 field, current, place = _quoted_field(current, place, number, lines, path)
+                place = _after(blanks, current, place)
             else:
                 end = current.find(delimiter, place)
                 end = len(current.removesuffix("\n")) if end < 0 else end
-                field, place = current[place:end].removesuffix("\r"), end
+                field, place = current[place:end].removesuffix("\r").rstrip(blanks), end
             fields.append(field)
             place += current.startswith(f"\r{delimiter}", place)
             if not current.startswith(delimiter, place) or current[place:] == delimiter:
@@ -153,10 +162,18 @@ def _cut_quoted(lines: Iterator[tuple[int, str]], delimiter: str, path: Path) ->
         if not is_blank(current[place:].removeprefix(delimiter)):
             found = quoted(current[place:].rstrip("\r\n"), longest=20)
             expected = "expected a delimiter or the line's end after a closing quote"
-            raise UserError(
-                f'{shown(path)}:{number}: {expected}, found {found}; inside quotes write a quote as ""'
-            )
+            advice = 'inside quotes write a quote as ""'
+            if "\n" in field:
+                advice = f"the quote that opens field {len(fields)} is not closed on its line; close it there"
+            raise UserError(f"{shown(path)}:{number}: {expected}, found {found}; {advice}")
         yield Record(number, fields)
+
+
+def _after(blanks: str, line: str, place: int) -> int:
+    """The place after the blanks that stand at `place`, if any."""
+    while line.startswith(tuple(blanks), place):
+        place += 1
+    return place
 
 
 def _quoted_field(

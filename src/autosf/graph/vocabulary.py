@@ -67,6 +67,13 @@ class Vocabulary:
             self.id(labels.filter(ids.is_null())[0])
         return ids.to_numpy()
 
+    def spaced_twice(self) -> int:
+        """How many labels begin or end with a space and are labels without it, too."""
+        stripped = self.labels.str.strip_chars()
+        few = stripped.filter(stripped != self.labels)
+        known = self.labels.filter(self.labels.is_in(few.implode())) if len(few) else few
+        return int(few.is_in(known.implode()).sum())
+
     def _near(self, label: str) -> Iterable[str]:
         """Labels worth comparing with a misspelt one: all, or of many those that share most runs of letters."""
         if len(self.labels) <= COMPARED:

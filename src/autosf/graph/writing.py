@@ -34,7 +34,7 @@ def write_graph(graph: KnowledgeGraph, folder: Path | str, layout: str = "tsv") 
         raise UserError(f"unknown layout {quoted(layout)}{did_you_mean(layout, LAYOUTS)} (known: {known})")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{shown(folder)}: exists already; name a new folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         LAYOUTS[layout](graph, beside)
@@ -44,6 +44,14 @@ def write_graph(graph: KnowledgeGraph, folder: Path | str, layout: str = "tsv") 
         shutil.rmtree(beside, ignore_errors=True)
         raise
     return folder
+
+
+def make_folder(folder: Path) -> None:
+    """The folder with all above it, where they are not there yet."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:  # a file in its way, or a place that nobody may write to
+        raise UserError(f"{shown(folder)}: cannot be made ({error.strerror or error})") from None
 
 
 def _write_text(graph: KnowledgeGraph, folder: Path, ending: str) -> None:

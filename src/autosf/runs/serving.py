@@ -216,12 +216,16 @@ def hands_at_work(
 
     def budget_without(trainings: int, most: float) -> float:
         """What is left of it by so many full trainings, one after the other, that take this share at most."""
-        alone = full_training_seconds(done) * (FEW_BESIDE if together > 1 else 1)
+        alone = seconds_of_one(len(done)) * (FEW_BESIDE if together > 1 else 1)
         return service.budget - min(alone * trainings, service.budget * most)
 
-    @lru_cache(maxsize=1)
-    def last_trials(_records: int) -> int:  # asked at every turn, and another only after another record
+    @lru_cache(maxsize=1)  # these are asked at every turn, and have another answer only after another record
+    def last_trials(_records: int) -> int:
         return service.last_trials(done)
+
+    @lru_cache(maxsize=1)
+    def seconds_of_one(_records: int) -> float:
+        return full_training_seconds(done)
 
     def end_of_rounds() -> float:
         return budget_without(service.last_rounds - (-last_trials(len(done)) // hands.slots()), 1 / 2)

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DatabaseError
 
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError, quoted
+from autosf.graph.writing import make_folder
 from autosf.runs.ledger import held
 
 if TYPE_CHECKING:
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 NAME, LOCK = "tuning", "tuning.lock"
+# What is too long to be told.
+TOO_LONG = {
+    "graph": "another graph",
+    "structure": "another structure",
+    "ranges": "other ranges",
+    "settings": "other settings",
+}
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
@@ -37,7 +45,7 @@ def open_study(file: Path | None, identity: Mapping[str, Any]) -> Iterator[optun
         with in_storage(InMemoryStorage(), file, identity) as study:
             yield study
         return
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent)
     with held(file.with_name(LOCK), "tuning"), in_storage(opened(file), file, identity) as study:
         yield study
 
@@ -91,11 +99,17 @@ def refuse_other(file: Path | None, found: Mapping[str, Any], wanted: Mapping[st
             then = TrainingSettings().as_dict() | then
         if then == now:
             continue
-        what = name
-        if name == "settings":
-            key = next((key for key in now if then[key] != now[key]), name)
-            what = f"{key} ({then.get(key)})"
-        raise UserError(f"{quoted(file)}: a tuning with another {what} is there; choose another folder")
+        raise UserError(
+            f"{quoted(file)}: the tuning there began with {told_difference(name, then, now)};"
+            " go on with what it began with, or choose another folder"
+        )
+
+
+def told_difference(name: str, then: Any, now: Any) -> str:
+    """What a study began with and what is wanted now, where they differ, in words."""
+    if name == "settings" and (key := next((key for key in now if then[key] != now[key]), "")):
+        name, then, now = key, then[key], now[key]
+    return TOO_LONG.get(name, f"{name} {then}, not {now}")
 
 
 def finished_trials(study: optuna.Study) -> list[FrozenTrial]:

@@ -18,13 +18,13 @@ from autosf.search.free import (
     candidates,
     ended,
     finals,
-    first_trial,
+    known_left,
+    opening,
     promotions,
     repeats,
     seen,
 )
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Round
-from autosf.search.typical import known_good
 from autosf.search.verdict import fresh_seeds
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def proposal(
     past: Sequence[Record], pending: AbstractSet[Trial], room: int, settings: SearchSettings
 ) -> Proposal:
     """What to begin now: the known good structures first, then what the posterior over the records says."""
-    first = [first_trial(structure, settings) for structure in known_good()][: settings.trials]
+    first = opening(settings)
     asked = {record.trial for record in past} | pending
     missing = [trial for trial in first if trial not in asked]
     if missing or not room:
@@ -126,16 +126,17 @@ def proposal(
     longer = [*promotions(view, settings), *repeats(view, settings)]
     known = [trial for trial in longer if trial.structure not in busy][:known_room]
     wanted = min(room - len(known), new_room)
+    epochs = screening_rung(past, settings.epochs, settings.grain)
+    late = [trial for trial in known_left(past, settings, epochs) if trial.structure not in busy][:wanted]
     new, chance = candidates(
         view,
         settings,
         Random(f"{settings.seed} {len(past)} {len(pending)}"),  # noqa: S311 - no secret
-        epochs=screening_rung(past, settings.epochs, settings.grain),
-        wanted=wanted,
-        judged=settings.chosen,
-        pending=busy,
+        epochs=epochs,
+        wanted=wanted - len(late),
+        pending=busy | {trial.structure for trial in late},
     )
-    return Proposal(known, new, chance)
+    return Proposal([*known, *late], new, chance)
 
 
 def rooms(past: Sequence[Record], pending: AbstractSet[Trial], room: int) -> tuple[int, int]:

@@ -13,12 +13,16 @@ from autosf.search.moves import anywhere, with_random_terms
 from autosf.search.settings import next_round, trials_done
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import optuna
 
     from autosf.algebra.structure import Structure
     from autosf.search.moves import Within
     from autosf.search.record import Record, Strategy
     from autosf.search.settings import SearchSettings
+
+    At = Callable[[optuna.Trial, int], Structure]  # what a point with so many blocks stands for
 
 EMPTY = from_cells([0] * PARTS * PARTS)
 VALUES = tuple(sign * label for sign in (1, -1) for label in range(1, PARTS + 1))
@@ -50,7 +54,20 @@ def is_admitted(structure: Structure, within: Within) -> bool:
     return satisfies_c2(structure) and (within is anywhere or within(canonical(structure, "extended")))
 
 
-def tpe_search(settings: SearchSettings, within: Within = anywhere) -> Strategy:
+def structure_at(point: optuna.Trial, blocks: int, grown_from: Structure = EMPTY) -> Structure:
+    """The structure a point stands for: one after the other, a cell among those still free, and its value.
+
+    So every point has exactly b blocks. Choosing a value or zero for each of the 16 cells would rarely do.
+    """
+    cells = list(grown_from.cells)
+    free = [place for place, value in enumerate(cells) if not value]
+    for block in range(blocks - grown_from.blocks):
+        place = free.pop(point.suggest_categorical(f"cell {block + 1}", range(len(free))))
+        cells[place] = point.suggest_categorical(f"value {block + 1}", VALUES)
+    return from_cells(cells)
+
+
+def tpe_search(settings: SearchSettings, within: Within = anywhere, at: At = structure_at) -> Strategy:
     """Rounds of K2 structures with b blocks, asked of Optuna's TPE together.
 
     The sampler takes the open points of a round for bad ones, so that it does not ask for one point eight times.
@@ -58,7 +75,7 @@ def tpe_search(settings: SearchSettings, within: Within = anywhere) -> Strategy:
     study = tpe_study(settings.seed)
     past: list[Record] = []
     while count := round_size(past, settings):
-        asked = [feasible(study, settings.blocks, within) for _ in range(count)]
+        asked = [feasible(study, settings.blocks, within, at) for _ in range(count)]
         if None in asked:
             return "TPE proposes no more structures that satisfy C2"
         points = [point for point in asked if point is not None]
@@ -83,29 +100,16 @@ def tpe_study(seed: int) -> optuna.Study:
 
 
 def feasible(
-    study: optuna.Study, blocks: int, within: Within = anywhere
+    study: optuna.Study, blocks: int, within: Within, at: At
 ) -> tuple[optuna.Trial, Structure] | None:
     """The next point that satisfies C2; those that do not are told to have an MRR of 0, untrained."""
     for _ in range(FRUITLESS_ASKS):
         point = study.ask()
-        structure = structure_at(point, blocks)
+        structure = at(point, blocks)
         if is_admitted(structure, within):
             return point, structure
         study.tell(point, 0.0)
     return None
-
-
-def structure_at(point: optuna.Trial, blocks: int) -> Structure:
-    """The structure a point stands for: one after the other, a cell among those still free, and its value.
-
-    So every point has exactly b blocks. Choosing a value or zero for each of the 16 cells would rarely do.
-    """
-    cells = [0] * (PARTS * PARTS)
-    free = list(range(len(cells)))
-    for block in range(1, blocks + 1):
-        place = free.pop(point.suggest_categorical(f"cell {block}", range(len(free))))
-        cells[place] = point.suggest_categorical(f"value {block}", VALUES)
-    return from_cells(cells)
 
 
 def round_size(past: list[Record], settings: SearchSettings) -> int:

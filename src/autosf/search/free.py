@@ -23,7 +23,7 @@ from scipy.special import ndtr
 from autosf.algebra.constraints import cells_satisfy_c2
 from autosf.algebra.invariance import canonical_cells
 from autosf.algebra.structure import from_cells
-from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR
+from autosf.algebra.zoo import HUMAN
 from autosf.search.fidelity import estimates, full_runs, highest_rungs, screening_rung, seed_variance
 from autosf.search.moves import anywhere, neighbour
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Trial
@@ -44,10 +44,8 @@ if TYPE_CHECKING:
     from autosf.search.surrogate import Surrogate
 
 TOLERANCE = 0.001  # of MRR: a smaller gain is none
-IMPROBABLE, ROUNDS_IMPROBABLE = (
-    0.05,
-    3,
-)  # a gain less likely than this, so many rounds in a row, ends the search
+IMPROBABLE, ROUNDS_IMPROBABLE = 0.05, 3  # a gain less likely, so many rounds in a row, ends the search
+JUDGED = 32  # candidates that a gain is looked for among, however few of them are trained
 ROUNDS_LOOKED = 4  # full rounds' worth of new structures before a surrogate that sees no hope is believed
 SCREENED = 0.25  # share of a full training at which a round has as many candidates as the settings say
 PROMOTED = 0.1  # least probability of beating the leader
@@ -80,7 +78,7 @@ def free(settings: SearchSettings, within: Within = anywhere) -> Strategy:
     past: list[Record] = []
     reason = ""
     hopeless = 0
-    trials = [first_trial(structure, settings) for structure in known_good()][: settings.trials]
+    trials = opening(settings)
     try:
         while not reason:
             past += yield trials
@@ -88,10 +86,17 @@ def free(settings: SearchSettings, within: Within = anywhere) -> Strategy:
             rng = Random(f"{settings.seed} {len(past)}")  # noqa: S311 - reproducible, not secret
             epochs = screening_rung(past, settings.epochs, settings.grain)
             wanted = max(2, round(settings.chosen * SCREENED * settings.epochs / epochs))
-            chosen, chance = candidates(view, settings, rng, epochs=epochs, wanted=wanted, within=within)
+            late = known_left(past, settings, epochs)
+            waiting = {trial.structure for trial in late}
+            chosen, chance = candidates(
+                view, settings, rng, epochs=epochs, wanted=wanted, pending=waiting, within=within
+            )
             hopeless = hopeless + 1 if chosen and chance < IMPROBABLE else 0
-            trials = [*promotions(view, settings), *repeats(view, settings), *chosen]
+            known = [*promotions(view, settings), *repeats(view, settings), *late]
+            trials = [*known, *chosen]
             reason = ended(past, trials, hopeless, settings)
+            if reason and known:  # no new ones any more, but those that may be the best are heard first
+                trials, reason = known, ""
     except OutOfTime as end:
         past += end.records
         reason = OUT_OF_TIME
@@ -110,6 +115,20 @@ def last_round(trials: list[Trial], *, late: bool) -> Generator[Round, Sequence[
             raise
         held = {record.trial for record in end.records}
         yield [trial for trial in trials if trial not in held]
+
+
+def opening(settings: SearchSettings) -> list[Trial]:
+    """Known good structures to be trained to the full: all, or as many as there is time for."""
+    first = known_good()[: settings.opening]
+    return [first_trial(structure, settings) for structure in first[: settings.trials]]
+
+
+def known_left(past: Sequence[Record], settings: SearchSettings, epochs: int) -> list[Trial]:
+    """The known good structures that the opening had no time for, to be screened as new ones are."""
+    tried = {record.trial.structure for record in past}
+    left = [structure for structure in known_good() if structure not in tried]
+    room = len(left) if settings.trials is None else max(0, settings.trials - len(tried))
+    return [Trial(structure, epochs, settings.seed * SEEDS_APART) for structure in left[:room]]
 
 
 def first_trial(structure: Structure, settings: SearchSettings) -> Trial:
@@ -133,13 +152,12 @@ def candidates(
     *,
     epochs: int,
     wanted: int,
-    judged: int = 0,
     pending: AbstractSet[Structure] = frozenset(),
     within: Within = anywhere,
 ) -> tuple[list[Trial], float]:
     """New structures to be screened, and the probability that one of them beats the leader.
 
-    They are none of the pending ones. Where more are to be judged than are wanted, the probability is of those.
+    They are none of the pending ones. The probability is of all that are judged, of which the first are wanted.
     """
     tried = {record.trial.structure for record in view.past} | pending
     if settings.trials is not None:
@@ -150,7 +168,7 @@ def candidates(
     if not pool:
         return [], 0.0
     draws = posterior_draws(view, pool, rng)
-    chosen = thompson(draws[:, 1:], max(wanted, judged))
+    chosen = thompson(draws[:, 1:], max(wanted, JUDGED))
     gains = draws[:, [place + 1 for place in chosen]].max(1) - draws[:, 0]
     trials = [Trial(pool[place], epochs, settings.seed * SEEDS_APART) for place in chosen[:wanted]]
     return trials, float((gains > TOLERANCE).mean())
@@ -277,7 +295,7 @@ def ended(past: Sequence[Record], trials: Sequence[Trial], hopeless: int, settin
 
 
 def finals(view: View, settings: SearchSettings) -> list[Trial]:
-    """The best structures and the human-designed ones that may be the best of the four, with fresh seeds."""
+    """The best structures and the human-designed ones that may be the best of those, with fresh seeds."""
     chosen = finalists(view.ranking, view.means, view.past, settings)
     return [  # seed by seed, so that finals which are cut short have as many of each
         Trial(structure, settings.epochs, seed) for seed in fresh_seeds(settings) for structure in chosen
@@ -290,7 +308,7 @@ def finalists(
     past: Sequence[Record],
     settings: SearchSettings,
 ) -> list[Structure]:
-    """The first ones, and the human-designed ones that a seed may have kept from being the best of the four."""
+    """The first ones, and the human-designed ones that a seed may have kept from being the best of those."""
     human = [structure for structure in ranking if is_human_designed(structure)]
     noise = seed_variance(past, settings.epochs) ** 0.5
     rivals = [structure for structure in human if means[structure] > means[human[0]] - 2 * noise]
@@ -311,4 +329,4 @@ def expected_finals(past: Sequence[Record], settings: SearchSettings) -> int:
 
 def most_finals(settings: SearchSettings) -> int:
     """How many trainings the finals may take."""
-    return (settings.finalists + len(HUMAN_DESIGNED_FOUR)) * settings.fresh_seeds
+    return (settings.finalists + len(HUMAN)) * settings.fresh_seeds

@@ -36,6 +36,7 @@ class SearchSettings:
     chosen: int = 8  # K2: trials per round
     rounds: int = 32  # for each b above 4; 16 for YAGO3-10 in the paper
     grain: int = 5  # epochs between validations, of which short trainings of `free` are multiples
+    opening: int | None = None  # known structures that `free` trains to the full at first; None is all
     finalists: int = 3  # of `free`, beside the best human-designed structure
     fresh_seeds: int = 3  # for each finalist
     asynchronous: bool = False  # `free` proposes whenever there is room, and what it proposes depends on when
@@ -55,7 +56,9 @@ class SearchSettings:
         refuse_outside(
             "seed", self.seed, least=0, most=2**63 // SEEDS_APART - 1
         )  # all its trials' are stored
-        refuse_outside("trials", 1 if self.trials is None else self.trials, least=1)
+        for name in ("trials", "opening"):
+            value = getattr(self, name)
+            refuse_outside(name, 1 if value is None else value, least=1)
         refuse_outside("blocks", self.blocks, least=PARTS, most=PARTS * PARTS)
 
 

@@ -51,8 +51,15 @@ class Kernel:
     variance: float
 
     def between(self, distances: Array, same: NDArray[np.bool_]) -> Array:
-        similar = np.exp(-0.5 * distances / self.length**2)
-        covariance: Array = self.variance * (self.smooth * similar + (1 - self.smooth) * same)
+        return self.mixed(self.similarity(distances), same)
+
+    def similarity(self, distances: Array) -> Array:
+        """What structures with such features share: the part that takes time, and hangs on the length alone."""
+        shared: Array = np.exp(-0.5 * distances / self.length**2)
+        return shared
+
+    def mixed(self, similarity: Array, same: NDArray[np.bool_]) -> Array:
+        covariance: Array = self.variance * (self.smooth * similarity + (1 - self.smooth) * same)
         return covariance
 
 
@@ -73,7 +80,7 @@ class Surrogate:
         cross = self.kernel.between(squared_distances(asked, self.rows), same(structures, self.structures))
         own = self.kernel.between(squared_distances(asked, asked), same(structures, structures))
         mean: Array = self.centre + cross @ self.weights
-        covariance: Array = own - cross @ cho_solve(self.factor, cross.T)
+        covariance: Array = own - cross @ cho_solve(self.factor, cross.T, check_finite=False)
         return mean, covariance
 
 
@@ -95,10 +102,14 @@ def fit_surrogate(labels: Mapping[Structure, Estimate]) -> Surrogate:
     identity = np.eye(len(structures), dtype=bool)
     apart = distances[~identity & (distances > SAME)]
     typical = float(np.sqrt(np.median(apart))) if len(apart) else 1.0
+    similar: dict[float, Array] = {}
 
     def fitted(kernel: Kernel) -> tuple[float, Kernel, tuple[Array, bool], Array]:
-        covariance = kernel.between(distances, identity) + np.diag(noise)
-        factor = cho_factor(covariance, lower=True)
+        if kernel.length not in similar:
+            similar[kernel.length] = kernel.similarity(distances)
+        covariance = kernel.mixed(similar[kernel.length], identity)
+        covariance.flat[:: len(noise) + 1] += noise
+        factor = cho_factor(covariance, lower=True, overwrite_a=True, check_finite=False)
         found, weights = likelihood(factor, values - centre)
         return found, kernel, factor, weights
 
@@ -113,7 +124,7 @@ def fit_surrogate(labels: Mapping[Structure, Estimate]) -> Surrogate:
 
 def likelihood(factor: tuple[Array, bool], deviations: Array) -> tuple[float, Array]:
     """Log-likelihood of the deviations up to a constant, and covariance^-1 times them."""
-    weights: Array = cho_solve(factor, deviations)
+    weights: Array = cho_solve(factor, deviations, check_finite=False)
     return float(-0.5 * deviations @ weights - np.log(np.diag(factor[0])).sum()), weights
 
 

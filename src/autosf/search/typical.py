@@ -26,7 +26,7 @@ POPULATION = 64  # structures that features are measured on
 
 @cache
 def known_good() -> tuple[Structure, ...]:
-    """The zoo and the five f^4, which hold two of the paper's five winners, one of each class."""
+    """The zoo, which holds the paper's five winners, and the five f^4; one of each class."""
     structures = [known.structure for known in ZOO] + list(five_f4())
     return tuple(dict.fromkeys(canonical(s, "extended") for s in structures if s.parts == PARTS))
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from scipy.special import stdtr
 
 from autosf.algebra.invariance import canonical
-from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, named
+from autosf.algebra.zoo import HUMAN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from autosf.algebra.structure import Structure
-    from autosf.search.record import Record, Trial
+    from autosf.search.record import Record
     from autosf.search.settings import SearchSettings
 
 SEEDS_APART = 10_000  # between two searches' seeds, so that no two share a training
@@ -50,7 +50,7 @@ class Verdict:
     beats_runner_up: float | None
     human: Finalist | None
     beats_human: float | None  # nothing where the winner is the human-designed one
-    finalists: tuple[Finalist, ...]  # best first
+    finalists: tuple[Finalist, ...]  # best first; those with too few seeds last
 
 
 def fresh_seeds(settings: SearchSettings) -> list[int]:
@@ -59,30 +59,37 @@ def fresh_seeds(settings: SearchSettings) -> list[int]:
 
 
 def is_human_designed(structure: Structure) -> bool:
-    """Whether it is one of the four the paper compares with, up to equivalence."""
+    """Whether people have designed it, up to equivalence: QuatE too, which the paper does not have."""
     return canonical(structure, "extended") in human_designed()
 
 
 @cache
 def human_designed() -> frozenset[Structure]:
     """The representatives of their classes."""
-    return frozenset(canonical(named(name).structure, "extended") for name in HUMAN_DESIGNED_FOUR)
+    return frozenset(canonical(known.structure, "extended") for known in HUMAN)
 
 
 def verdict(past: Sequence[Record], settings: SearchSettings) -> Verdict | None:
-    """The outcome of the finals, or None if there were none yet."""
+    """The outcome of the finals, or None where they have not compared anybody.
+
+    Who has fewer seeds than two others have, as finals were cut or a training was lost, does not win by them.
+    """
     seeds = set(fresh_seeds(settings))
-
-    def is_fresh(trial: Trial) -> bool:
-        return trial.seed in seeds and trial.epochs == settings.epochs
-
     values: dict[Structure, list[float]] = {}
+    chosen_from: set[Structure] = set()
     for record in past:
-        if is_fresh(record.trial) and not record.failed:
-            values.setdefault(record.trial.structure, []).append(record.valid_mrr)
-    if not values:
+        if record.trial.epochs == settings.epochs and not record.failed:
+            if record.trial.seed in seeds:
+                values.setdefault(record.trial.structure, []).append(record.valid_mrr)
+            else:
+                chosen_from.add(record.trial.structure)
+    if len(values) < min(2, max(1, len(chosen_from))):
         return None
-    finalists = sorted((finalist(s, of_one) for s, of_one in values.items()), key=lambda f: -f.valid_mrr)
+    enough = sorted(map(len, values.values()))[-2:][0]
+    finalists = sorted(
+        (finalist(structure, of_one) for structure, of_one in values.items()),
+        key=lambda one: (len(one.values) < enough, -one.valid_mrr),
+    )
     winner, *others = finalists
     human = next((f for f in finalists if is_human_designed(f.structure)), None)
     runner_up = others[0] if others else None

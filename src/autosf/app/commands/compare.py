@@ -62,7 +62,7 @@ def compare(
     from autosf.app.comparing import Comparison, arena_of, compared
     from autosf.app.contestants import contestants_in
     from autosf.app.graphs import graph_of
-    from autosf.app.training import gathered_settings
+    from autosf.app.wanted_settings import gathered_settings
     from autosf.embedding.settings import is_small_step
 
     if seeds < 1:

@@ -11,8 +11,11 @@ import click
 
 from autosf.app import completing
 from autosf.app.answer import answer, console, json_option
+from autosf.app.table_form import table_options, told_form
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from autosf.graph.download import Progress
     from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.graph.registry import KnownGraph
@@ -35,24 +38,23 @@ def data(context: click.Context) -> None:
 def stats(graph: str, most: int, as_json: bool) -> None:
     """Counts, relation patterns and flaws of GRAPH: a folder, a file or a name."""
     from autosf.app.graphs import graph_as_it_is
-    from autosf.graph.statistics import statistics
+    from autosf.graph.statistics import all_warnings, statistics
 
     read = graph_as_it_is(graph)
     found = statistics(read)
+    warnings = all_warnings(read, found)
 
     def for_people() -> Any:
         from autosf.app.data_tables import statistics_for_people
 
-        return statistics_for_people(found, read.relations, read.warnings, most)
+        return statistics_for_people(found, read.relations, warnings, most)
 
-    answer(stats_record(found, read), as_json, for_people)
+    answer(stats_record(found, read, warnings), as_json, for_people)
 
 
-def stats_record(found: Statistics, graph: KnowledgeGraph) -> dict[str, Any]:
+def stats_record(found: Statistics, graph: KnowledgeGraph, warnings: Sequence[str]) -> dict[str, Any]:
     """The statistics under the names that programs rely on."""
     from dataclasses import asdict
-
-    from autosf.graph.statistics import findings
 
     label = graph.relations.label
     leaked = asdict(found.leaked)
@@ -75,7 +77,7 @@ def stats_record(found: Statistics, graph: KnowledgeGraph) -> dict[str, Any]:
         "duplicates_by_split": found.duplicates,
         "shared": found.shared,
         "leaked": leaked,
-        "warnings": [*graph.warnings, *findings(found)],
+        "warnings": list(warnings),
         "relations_detail": [asdict(row) for row in found.details],
     }
 
@@ -97,6 +99,7 @@ def stats_record(found: Statistics, graph: KnowledgeGraph) -> dict[str, Any]:
 @click.option(
     "--layout", default="tsv", show_default=True, help="How to write: tsv, tsv.gz, csv, parquet, ..."
 )
+@table_options
 @json_option
 def split(
     file: str,
@@ -107,16 +110,20 @@ def split(
     seed: int,
     remove_leakage: bool,
     layout: str,
+    columns: str | None,
+    header: bool | None,
+    delimiter: str | None,
     as_json: bool,
 ) -> None:
     """Split FILE (or a folder, joining its splits) so that train shows every entity and relation."""
     from dataclasses import replace
 
     from autosf.app.graphs import graph_as_it_is
+    from autosf.graph.completing import warnings_of_reading
     from autosf.graph.splitting import joined, split, without_leakage
     from autosf.graph.writing import write_graph
 
-    read = graph_as_it_is(file)
+    read = graph_as_it_is(file, **told_form(columns, header, delimiter))
     if keep_test and (remove_leakage or not len(read.test)):
         raise click.UsageError(
             "--keep-test: expected a graph with a test split, and no --remove-leakage, which would change it"
@@ -134,6 +141,7 @@ def split(
         "seed": seed,
         "duplicates": repeated,
         "dropped_triples": len(triples) - len(kept),
+        "warnings": warnings_of_reading(read),
     }
 
     def for_people() -> Any:

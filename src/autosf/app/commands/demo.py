@@ -52,7 +52,7 @@ def demo(budget: str, out: Path | None, as_json: bool) -> None:
     )
     click.echo(f"searching {graph.name} for its scoring function, {seconds:.0f} s at most ...", err=True)
     with telling_how_to_go_on(folder):
-        run = begun_in_sight(graph, request, folder)
+        run = begun_in_sight(graph, request, folder, None)
         result = brought_to_its_end(run, graph, None, None, "cpu")
     result["human_designed"] = human_designed(run)
     result["new_facts"] = load(folder).new_facts(FACTS, each=1).to_dicts()
@@ -73,7 +73,7 @@ def demo_graph() -> tuple[str, KnowledgeGraph]:
 
 
 def human_designed(run: Run) -> list[dict[str, Any]]:
-    """The rows of the four that the paper compares with, best first."""
+    """The rows of what people have designed, best first."""
     from autosf.app.run_results import outcome_of, standing_as_json
     from autosf.search.verdict import is_human_designed
 

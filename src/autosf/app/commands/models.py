@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, json_option, say
+from autosf.app.answer import answer, counted, json_option, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import polars as pl
 
@@ -50,8 +50,8 @@ def evaluate(
     """Measure MODEL by filtered ranking on a split.
 
     The true answers are ranked among all entities that are not known answers. Both sides, ties at their
-    mean place; the metrics are those of link prediction (Sec. V-B). With --candidates ranks are estimates:
-    quick on a large graph, unbiased, but MRR and hits come out a little too high.
+    mean place; the metrics are those of link prediction (Sec. V-B). With --candidates ranks are unbiased
+    estimates, quick on a large graph; MRR and hits come out too high, the more so the fewer the candidates.
     """
     asked = opened(model, source)
     result = evaluation_record(asked, split, by, candidates)
@@ -102,7 +102,9 @@ def ranked_triples(asked: AskableModel, split: str) -> tuple[KnowledgeGraph, Any
     graph = needed_graph(asked.trained)
     triples = getattr(graph, split)
     if not len(triples):
-        raise UserError(f"graph {quoted(graph.name)}: its {split} split has no triples to rank")
+        others = [name for name in ("test", "valid", "train") if len(getattr(graph, name))]
+        instead = f"; --split {others[0]} ranks those of {others[0]}" if others else ""
+        raise UserError(f"graph {quoted(graph.name)}: its {split} split has no triples to rank{instead}")
     return graph, triples
 
 
@@ -129,6 +131,8 @@ def classify(model: str, negatives: Path | None, seed: int, source: str | None, 
 
     asked = opened(model, source)
     folder = negatives or negatives_folder(asked, source)
+    if folder is None:
+        refuse_without_true_triples(asked)
     labelled = asked.labelled_triples(seed, folder)
     result = classification_record(asked, classified(asked.model, labelled))
     result["negatives"] = str(folder) if folder else f"made, seed {seed}"
@@ -139,6 +143,20 @@ def classify(model: str, negatives: Path | None, seed: int, source: str | None, 
         return classification_for_people(result)
 
     answer(result, as_json, for_people)
+
+
+def refuse_without_true_triples(asked: AskableModel) -> None:
+    """Raise unless false triples can be made from the true ones of valid and of test."""
+    from autosf.app.predicting import needed_graph
+    from autosf.errors import UserError, quoted
+
+    graph = needed_graph(asked.trained)
+    for split in ("valid", "test"):
+        if not len(getattr(graph, split)):
+            raise UserError(
+                f"graph {quoted(graph.name)}: expected triples in valid and test to make false ones from,"
+                f" found none in {split}; --negatives FOLDER takes a valid_neg and a test_neg of your own"
+            )
 
 
 def negatives_folder(asked: AskableModel, source: str | None) -> Path | None:
@@ -195,36 +213,50 @@ def classification_record(asked: AskableModel, found: Classification) -> dict[st
 @click.option("--tail", help="With --relation: which heads? With --head, too: is it true?")
 @click.option("--near", help="Which entities are embedded most alike?")
 @click.option(
+    "--from", "questions", type=click.Path(dir_okay=False, path_type=Path),
+    help="A file of questions: head, relation, tail, with ? for one of them; without any ? triples are judged.",
+)  # fmt: skip
+@click.option(
     "--new-facts", "wants_facts", is_flag=True, help="The best triples that the graph does not have."
 )
 @click.option("--each", type=int, help="New facts: at most so many of one head and relation.")
 @click.option("--all-pairs", is_flag=True, help="New facts: of all heads and relations, also unseen pairs.")
 @click.option("--loops", is_flag=True, help="New facts: also of an entity with itself.")
-@click.option("--top", default=10, show_default=True, help="How many answers.")
+@click.option("--top", default=10, show_default=True, help="How many answers, to each question.")
 @click.option("--hide-known", is_flag=True, help="Leave out what the graph has already.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Write the answers to a .tsv, .csv, .parquet or .jsonl file.",
+)
 @graph_option
 @json_option
-def predict(model: str, source: str | None, top: int, as_json: bool, **question: Any) -> None:
+def predict(
+    model: str, source: str | None, top: int, out: Path | None, as_json: bool, **question: Any
+) -> None:
     """Ask MODEL for tails, heads, relations or new facts.
 
     With all three of --head, --relation and --tail the triple is judged: its probability among as many
-    true as false ones, and the places of its tail and head. With --near: similar entities. Equal scores
-    stand in label order. Scores of one question are comparable, those of two only roughly.
+    true as false ones, and the places of its tail and head. With --near: similar entities. With --from: many
+    questions at once. Equal scores stand in label order. Scores of one question are comparable, those of two
+    only roughly.
     """
     ask, told = asking(top, **question)
-    asked = opened(model, source)
-    rows = ask(asked).to_dicts()
-    entities, relations = (
-        [label for role in roles if (label := question[role]) is not None]
-        for roles in (("head", "tail", "near"), ("relation",))
-    )
-    for label in asked.unseen(entities, relations):
-        say(f'"{_shown(label)}" is in no train triple: what the model says of it means nothing')
+    if out is not None:
+        from autosf.app.questions import writer_for
+
+        write = writer_for(out)  # a name that nobody can write is told before anything is asked
+        found = ask(opened(model, source))
+        write(found)
+        result = {"path": str(out), "count": len(found)}
+        answer(result, as_json, lambda: f"{counted(len(found), 'answer')} written to {out}")
+        return
+    rows = ask(opened(model, source)).to_dicts()
 
     def for_people() -> Any:
         from autosf.app.model_tables import judgement_for_people, predictions_for_people
 
-        judged = "probability" in rows[0] if rows else False
+        judged = question["questions"] is None and bool(rows) and "probability" in rows[0]
         return judgement_for_people(rows[0], told) if judged else predictions_for_people(rows, told)
 
     answer({"predictions": rows}, as_json, for_people)
@@ -237,6 +269,7 @@ def asking(
     relation: str | None,
     tail: str | None,
     near: str | None,
+    questions: Path | None,
     wants_facts: bool,
     each: int | None,
     all_pairs: bool,
@@ -248,22 +281,51 @@ def asking(
     given = {role: [label] for role, label in named.items() if label is not None}
     if not wants_facts and (each is not None or all_pairs or loops):
         raise click.UsageError("--each, --all-pairs and --loops go with --new-facts")
-    if wants_facts and near is None and set(given) <= {"relation"}:
+    if hide_known and (wants_facts or near is not None or len(given) == 3):
+        raise click.UsageError("--hide-known goes with two of --head, --relation and --tail, or with --from")
+    known = "hide" if hide_known else "mark"
+    kinds = (near is not None) + (questions is not None) + wants_facts  # beside a triple's own roles
+    if wants_facts and kinds == 1 and set(given) <= {"relation"}:
         return (
             lambda asked: facts_of(asked, top, relation, each=each, all_pairs=all_pairs, loops=loops)
         ), "New facts"
-    if near is not None and not given and not wants_facts:
-        return (lambda asked: asked.neighbours(near, top)), f"Near {_shown(near)}"
+    if near is not None and kinds == 1 and not given:
+        return (lambda asked: warned(asked, {"near": near}).neighbours(near, top)), f"Near {_shown(near)}"
+    if questions is not None and kinds == 1 and not given:
+        return (lambda asked: answers_from(questions, asked, top, known)), f"Questions of {questions.name}"
     told = "  ".join("?" if label is None else _shown(label) for label in named.values())
-    if near is None and len(given) == 3 and not wants_facts:
-        return (lambda asked: asked.judge([tuple(named.values())])), told
-    if near is None and len(given) == 2 and not wants_facts:
-        known = "hide" if hide_known else "mark"
-        return (lambda asked: asked.predict_many(given, top, known).drop(*given)), told
+    if not kinds and len(given) == 3:
+        return (lambda asked: warned(asked, named).judge([tuple(named.values())])), told
+    if not kinds and len(given) == 2:
+        return (lambda asked: warned(asked, named).predict_many(given, top, known).drop(*given)), told
     raise click.UsageError(
-        "expected two of --head, --relation and --tail, or all three, or --near,"
+        "expected two of --head, --relation and --tail, or all three, or --near, or --from,"
         " or --new-facts (with --relation or without)"
     )
+
+
+def warned(asked: AskableModel, labels: Mapping[str, str | None]) -> AskableModel:
+    """The model, with a word to the user on labels that it has learnt nothing of."""
+    given = {role: label for role, label in labels.items() if label is not None}
+    entities = [label for role, label in given.items() if role != "relation"]
+    relations = [label for role, label in given.items() if role == "relation"]
+    for label in asked.unseen(entities, relations):
+        say(f'"{_shown(label)}" is in no train triple: what the model says of it means nothing')
+    return asked
+
+
+def answers_from(path: Path, asked: AskableModel, top: int, known: str) -> pl.DataFrame:
+    """The answers to the questions of a file, with a word on labels that the model has learnt nothing of."""
+    from autosf.app.questions import MISSING, answers_to, read_questions
+
+    questions = read_questions(path, asked)
+    entities = {*questions["head"], *questions["tail"]} - {MISSING}
+    relations = {*questions["relation"]} - {MISSING}
+    unseen = asked.unseen(sorted(entities), sorted(relations))
+    if unseen:
+        which = f'"{_shown(unseen[0])}"' + (f" and {len(unseen) - 1} more" if len(unseen) > 1 else "")
+        say(f"labels in no train triple: {which}; what the model says of them means nothing")
+    return answers_to(asked, questions, top, known)
 
 
 def facts_of(
@@ -290,8 +352,9 @@ def _shown(label: str) -> str:
     help="The file's form; pykeen is a folder.",
 )  # fmt: skip
 @click.argument("out", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace any file OUT, not just an earlier export.")
 @json_option
-def export(model: str, form: str, out: Path, as_json: bool) -> None:
+def export(model: str, form: str, out: Path, force: bool, as_json: bool) -> None:
     """Write the embeddings of MODEL to the file OUT.
 
     With their labels, in a form that other tools open; as pykeen, a folder that PyKEEN opens without us.
@@ -300,8 +363,10 @@ def export(model: str, form: str, out: Path, as_json: bool) -> None:
     from autosf.app.interop.pykeen_export import export_to_pykeen
     from autosf.app.sizes import size_in_words
 
+    if force and form == "pykeen":
+        raise click.UsageError("--force goes with files, not with the folder for pykeen; name a new folder")
     trained = opened(model, None).trained
-    path = export_to_pykeen(trained, out) if form == "pykeen" else exported(trained, out, form)
+    path = export_to_pykeen(trained, out) if form == "pykeen" else exported(trained, out, form, force=force)
     size = sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else [path]))
     result = {"path": str(path), "form": form, "bytes": size}
     answer(result, as_json, lambda: f"written to {path} ({size_in_words(size)})")

@@ -91,7 +91,7 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
 )  # fmt: skip
 @click.option(
     "--rounds", type=click.IntRange(1), default=32, show_default=True,
-    help="paper, greedy: for each number of blocks above 4.",
+    help="paper, greedy: for each number of blocks above 4. random, tpe: in all, where --trials is not given.",
 )  # fmt: skip
 @click.option(
     "--fresh-seeds", type=click.IntRange(1), default=3, show_default=True,
@@ -147,6 +147,7 @@ def search(
     from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
+    from autosf.app.idle_options import refuse_idle
     from autosf.app.searching import refuse_unsearchable
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
@@ -162,12 +163,19 @@ def search(
     folder = out or Path(f"{plain(read.name)}-search")
     request = requested(read, graph, seconds, **wish)
     refuse_unsearchable(read, request)
+    refuse_idle(request, named_on_the_command_line())
     what = {"graph": read.name, "strategy": request.strategy, "seed": request.seed}
     with telling_how_to_go_on(folder), tracked(track, folder.name, what, say) as tracker:
-        run = begun_in_sight(read, request, folder)
+        run = begun_in_sight(read, request, folder, workers)
         tracker.words(run.plan.settings.as_dict())
         result = brought_to_its_end(run, read, workers, None, place, site, tracker)
     answer(result, as_json, lambda: result_for_people(result))
+
+
+def named_on_the_command_line() -> set[str]:
+    """The parameters that the user has given, rather than a default."""
+    context, given = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
+    return {name for name in context.params if context.get_parameter_source(name) is given}
 
 
 def requested(
@@ -197,7 +205,7 @@ def requested(
         is_to_be_tuned,
         named_again,
     )
-    from autosf.app.training import gathered_settings
+    from autosf.app.wanted_settings import gathered_settings
     from autosf.errors import UserError
 
     given = {"dimension": dimension, "epochs": epochs}
@@ -262,7 +270,7 @@ def resume(
         request = None if is_run(run) else pending_request(run)
         if request:
             graph = requested_graph(run, request)
-            opened = begun_in_sight(graph, request, run)
+            opened = begun_in_sight(graph, request, run, workers)
         else:
             opened = open_run(run)
             if retry_failed and (again := forget_failures(opened)):
@@ -300,19 +308,19 @@ def leaderboard(run: Path, top: int | None, as_json: bool) -> None:
     answer(result, as_json, lambda: leaderboard_for_people(result))
 
 
-def begun_in_sight(graph: KnowledgeGraph, request: Request, folder: Path) -> Run:
+def begun_in_sight(graph: KnowledgeGraph, request: Request, folder: Path, workers: int | None) -> Run:
     """The new run; what is tuned before shows on stderr."""
     from autosf.app.commands.tune import TrialLines
     from autosf.app.searching import TUNING_TRIALS, begun, refuse_unsearchable
     from autosf.runs.ranges import tuning_ranges
 
     if not request.tuning_share:
-        return begun(graph, request, folder, say=say)
+        return begun(graph, request, folder, say=say, workers=workers)
     refuse_unsearchable(graph, request)
     budget = request.budget and request.budget * request.tuning_share
     tuned = tuple(tuning_ranges(request.settings, {}))
     with TrialLines(None if budget else TUNING_TRIALS, budget, tuned) as lines:
-        return begun(graph, request, folder, lines.report, say)
+        return begun(graph, request, folder, lines.report, say, workers)
 
 
 def brought_to_its_end(

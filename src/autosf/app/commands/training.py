@@ -45,7 +45,7 @@ track_option = click.option(
     "--seed",
     type=click.IntRange(0),
     default=0,
-    show_default="0",
+    show_default=True,
     help="Another seed, another start and order.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Model folder. [default: GRAPH-STRUCTURE]")
@@ -91,7 +91,8 @@ def train(
     from autosf.app.graphs import graph_of
     from autosf.app.run_results import structure_meant
     from autosf.app.tracking import epoch_log, tracked
-    from autosf.app.training import Job, device_of, gathered_settings, run_training
+    from autosf.app.training import Job, device_of, run_training
+    from autosf.app.wanted_settings import gathered_settings
     from autosf.embedding.presets import MANY
     from autosf.embedding.settings import is_small_step
 
@@ -143,7 +144,8 @@ def refuse_ended(job: Job) -> None:
 
 def announce(job: Job) -> None:
     """Say what a long training will cost."""
-    from autosf.app.estimating import cost_of, training_announced
+    from autosf.app.cost import cost_of
+    from autosf.app.estimating import training_announced
 
     cost = cost_of(job.graph, job.structure, job.settings, device=job.device)
     told = training_announced(cost, job.settings) if cost else None

@@ -70,8 +70,9 @@ def tune(
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
     from autosf.app.run_results import structure_meant
-    from autosf.app.training import device_of, gathered_settings, parsed_pair
+    from autosf.app.training import device_of
     from autosf.app.tuning import TuningJob, parsed_range, run_tuning
+    from autosf.app.wanted_settings import gathered_settings, parsed_pair
     from autosf.embedding.settings import is_small_step
     from autosf.runs.ranges import tuning_ranges
 
@@ -98,7 +99,7 @@ def tune(
     )
     try:
         with TrialLines(job.trials, seconds, tuple(ranges)) as lines:
-            result = run_tuning(job, resume, lines.report)
+            result = run_tuning(job, resume, lines.report, say)
     except KeyboardInterrupt:
         again = shlex.join(word for word in sys.argv[1:] if word != "--resume")
         click.echo(f"autosf: finished trials are kept; go on with: autosf {again} --resume", err=True)

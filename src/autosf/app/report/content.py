@@ -28,7 +28,7 @@ from autosf.app.search_tables import measured, on_the_whole, standard_error, tit
 from autosf.app.searching import graph_again
 from autosf.errors import UserError, quoted
 from autosf.graph.known_answers import known_answers
-from autosf.graph.statistics import RelationDetail, findings, statistics
+from autosf.graph.statistics import RelationDetail, all_warnings, statistics
 from autosf.graph.text_lines import shown
 from autosf.runs.labels import labelled_graph
 from autosf.runs.run import facts_of
@@ -222,7 +222,7 @@ def profile(graph: KnowledgeGraph, winner: Portrait | None, test: bool) -> Graph
         head_queries=found.head_queries,
         patterns=tuple(patterns),
         categories=found.categories,
-        warnings=(*graph.warnings, *findings(found)),
+        warnings=tuple(all_warnings(graph, found)),
         details=found.details,
     )
 
