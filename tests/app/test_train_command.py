@@ -26,6 +26,7 @@ from autosf.embedding.training import start
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
 from autosf.graph.reading import read_graph
+from ending import ended
 
 
 @pytest.fixture
@@ -147,26 +148,18 @@ def command(graph, out, *more):
     "end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["ctrl-c", "kill", "kill -9"]
 )
 def test_a_training_that_was_ended_resumes_to_the_same_weights(graph, tmp_path, end, monkeypatch):
-    """The checkpoint interval is cut to nothing, so that a kill finds one."""
+    """Every epoch writes a checkpoint, and the third of them is where it ends."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     subprocess.run(command(graph, whole), check=True, capture_output=True)
-    patched = (
-        "import autosf.app.training as t; t.CHECKPOINT_SECONDS = -1; import autosf.app.cli as c; c.main()"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", patched, *command(graph, cut)[3:]], stderr=subprocess.PIPE
-    )
+    modules = "import autosf.app.training as t, autosf.embedding.checkpoints as c"
+    often = f"{modules}; t.CHECKPOINT_SECONDS = c.SELDOM = -1"
     checkpoint = tmp_path / "cut.checkpoint"
-    deadline = time.monotonic() + 60
-    while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
-    process.send_signal(end)
-    _, err = process.communicate()
+    code, err = ended(*command(graph, cut)[3:], at=checkpoint, times=3, end=end, before=often)
+    assert code == (-9 if end == signal.SIGKILL else 130)
     if end != signal.SIGKILL:
-        assert process.returncode == 130
-        kept, ended = filter(None, err.decode().splitlines())
+        kept, last = filter(None, err.splitlines())
         assert kept == "autosf: what was trained is kept; the same command with --resume goes on"
-        assert ended == "autosf: interrupted"
+        assert last == "autosf: interrupted"
     assert not cut.exists()
     refused = subprocess.run(command(graph, cut), capture_output=True, text=True, check=False)
     assert refused.returncode == 2

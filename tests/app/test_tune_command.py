@@ -1,9 +1,6 @@
 """`autosf tune`: its keys, its folder, its mistakes in one line, and going on after Ctrl-C and kill -9."""
 
 import signal
-import subprocess
-import sys
-import time
 import tomllib
 
 import pytest
@@ -15,6 +12,7 @@ from autosf.errors import UserError
 from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
 from autosf.runs.ledger import held
+from ending import ended
 
 SMALL = ["--epochs", "4", "--dimension", "8", "--set", "validate_every=2"]
 
@@ -140,17 +138,10 @@ def test_a_tuning_that_was_ended_resumes_to_the_same_settings(graph, tmp_path, e
     command = ["tune", str(graph), *options]
     _, whole, _ = answered(capfd, *command, "--out", tmp_path / "whole")
     cut = tmp_path / "cut"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "autosf", *command, "--out", str(cut)], stderr=subprocess.PIPE
-    )
-    deadline = time.monotonic() + 60
-    while not (cut / "settings.toml").exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
-    process.send_signal(end)
-    _, err = process.communicate()
-    assert process.returncode == (130 if end == signal.SIGINT else -9)
+    code, err = ended(*command, "--out", cut, at=cut / "settings.toml", times=2, end=end)
+    assert code == (130 if end == signal.SIGINT else -9)
     if end == signal.SIGINT:
-        first, last = filter(None, err.decode().splitlines())
+        first, last = filter(None, err.splitlines())
         assert f"go on with: autosf tune {graph}" in first
         assert first.endswith("--resume")
         assert last == "autosf: interrupted"
