@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
 
@@ -55,3 +57,21 @@ def making_valid(graph: KnowledgeGraph) -> str:
         return "`autosf data split` makes some"
     needed = "too small to take some, as train must show every entity and relation"
     return f"a graph of {len(graph.train):,} triples is {needed}; give valid"
+
+
+def folder_with_negatives(facts: Mapping[str, Any], source: str | None = None) -> Path | None:
+    """The folder of the graph, given or the one a model tells of, if it is there and has labelled triples."""
+    from autosf.errors import UserError
+    from autosf.graph.registry import locate, search_path
+
+    graph = facts.get("graph")
+    named = source or (graph.get("source") if isinstance(graph, dict) else None)
+    if not isinstance(named, str) or not named:
+        return None
+    folder = Path(named)
+    try:
+        if not folder.is_dir() and folder.name == named:
+            folder = locate(named, search_path=search_path(os.environ))
+        return folder if any("_neg." in path.name for path in folder.iterdir()) else None
+    except (UserError, OSError, ValueError):
+        return None

@@ -127,10 +127,11 @@ def classify(model: str, negatives: Path | None, seed: int, source: str | None, 
     test. Relations without both classes in valid use the
     threshold that is best for all; the answer says how many triples did.
     """
+    from autosf.app.graphs import folder_with_negatives
     from autosf.evaluation.classification import classify as classified
 
     asked = opened(model, source)
-    folder = negatives or negatives_folder(asked, source)
+    folder = negatives or folder_with_negatives(asked.facts, source)
     if folder is None:
         refuse_without_true_triples(asked)
     labelled = asked.labelled_triples(seed, folder)
@@ -157,26 +158,6 @@ def refuse_without_true_triples(asked: AskableModel) -> None:
                 f"graph {quoted(graph.name)}: expected triples in valid and test to make false ones from,"
                 f" found none in {split}; --negatives FOLDER takes a valid_neg and a test_neg of your own"
             )
-
-
-def negatives_folder(asked: AskableModel, source: str | None) -> Path | None:
-    """The folder of the graph, given or the one trained on, if it is there and has labelled triples."""
-    import os
-
-    from autosf.errors import UserError
-    from autosf.graph.registry import locate, search_path
-
-    graph = asked.facts.get("graph")
-    named = source or (graph.get("source") if isinstance(graph, dict) else None)
-    if not isinstance(named, str) or not named:
-        return None
-    folder = Path(named)
-    try:
-        if not folder.is_dir() and folder.name == named:
-            folder = locate(named, search_path=search_path(os.environ))
-        return folder if any("_neg." in path.name for path in folder.iterdir()) else None
-    except (UserError, OSError, ValueError):
-        return None
 
 
 def classification_record(asked: AskableModel, found: Classification) -> dict[str, Any]:

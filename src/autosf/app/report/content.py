@@ -9,6 +9,7 @@ from autosf import __version__
 from autosf.algebra.invariance import canonical
 from autosf.app.duration import span_in_words
 from autosf.app.final_model import has_model_of_winner, kept_model
+from autosf.app.graphs import folder_with_negatives
 from autosf.app.report.comparison import Comparison, Ground, compared, ranking_seconds
 from autosf.app.report.opponent import opponent_of
 from autosf.app.report.portrait import Portrait, human_designed, portrait, spoken
@@ -193,11 +194,10 @@ def common_ground(run: Run, graph: KnowledgeGraph, entities: int) -> Ground | No
 
 def given_negatives(run: Run, graph: KnowledgeGraph) -> Negatives | None:
     """The labelled triples that came with the graph, if any did."""
-    from autosf.app.commands.models import negatives_folder
     from autosf.app.predicting import load
     from autosf.graph.negatives import read_negatives
 
-    folder = negatives_folder(load(run.folder), None)
+    folder = folder_with_negatives(load(run.folder).facts)
     return None if folder is None else read_negatives(folder, graph)
 
 
