@@ -8,8 +8,9 @@ import pytest
 from autosf.algebra.zoo import named
 from autosf.app.final_model import final_model
 from autosf.app.live_file import NAME, LiveFile, both, running_trials
+from autosf.app.request import Request
 from autosf.app.run_results import outcome_of
-from autosf.app.searching import Request, begun, served
+from autosf.app.searching import begun, served
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
 from autosf.graph.synthetic import patterned_graph

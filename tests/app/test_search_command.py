@@ -17,17 +17,12 @@ from answering import answered
 from autosf.algebra.structure import from_rows
 from autosf.app.cli import run
 from autosf.app.final_model import final_model
+from autosf.app.request import Request
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
 from autosf.app.search_tables import chances, leaderboard_for_people
-from autosf.app.searching import (
-    Request,
-    begun,
-    keep_request,
-    often_validated,
-    served,
-    tuning_folder,
-)
+from autosf.app.searching import begun, often_validated, served
+from autosf.app.tuned_first import keep_request, tuning_folder
 from autosf.embedding.model_folder import load_model
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError

@@ -81,7 +81,7 @@ def version_of(module: str) -> str:
 
 def cores() -> Iterator[Finding]:
     """How many this process may use, and whether others use them, too."""
-    from autosf.app.searching import cores as usable
+    from autosf.app.request import cores as usable
 
     there, own = os.cpu_count() or 1, usable()
     found = f"{own}" if own == there else f"{own} of the machine's {there}"
@@ -152,7 +152,7 @@ def device() -> Iterator[Finding]:
     """What `--device auto` takes, and the threads of the CPU."""
     import torch
 
-    from autosf.app.searching import cores as usable
+    from autosf.app.request import cores as usable
     from autosf.app.training import device_of
 
     chosen = device_of("auto")

@@ -9,8 +9,10 @@ from autosf.algebra.zoo import named
 from autosf.app.cost import cost_with_threads
 from autosf.app.duration import span_in_words
 from autosf.app.opening import first_and_last, trainings_within
+from autosf.app.request import staff
 from autosf.app.run_results import playoff_seeds, search_settings
-from autosf.app.searching import TUNED_WITH, last_rounds, staff
+from autosf.app.searching import last_rounds
+from autosf.app.tuned_first import TUNED_WITH
 from autosf.runs.shared_graph import shared
 from autosf.search.free import most_finals
 

@@ -16,30 +16,13 @@ from autosf.app.final_model import final_model
 from autosf.app.given import path_given, whole_number, whole_number_or_none
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
+from autosf.app.request import PLAYOFF, PLAYOFF_SEEDS, TUNING_SHARE, refuse_unsearchable, requested
 from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
-from autosf.app.search_sample import beneath, default_draw, searched_entities
-from autosf.app.searching import (
-    PLAYOFF,
-    PLAYOFF_SEEDS,
-    TUNING_SHARE,
-    Request,
-    begun,
-    default_threads,
-    default_trials,
-    forget_failures,
-    graph_again,
-    is_done,
-    is_to_be_tuned,
-    named_again,
-    pending_request,
-    refuse_unsearchable,
-    requested_graph,
-    served,
-)
+from autosf.app.searching import begun, forget_failures, graph_again, is_done, served
 from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
+from autosf.app.tuned_first import pending_request, requested_graph
 from autosf.app.wanted_settings import settings_given
-from autosf.embedding.presets import preset
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.run import open_run
 
@@ -182,38 +165,23 @@ def search(
         fresh_seeds=fresh_seeds, seed=seed, threads=threads, sample=sample, draw=draw, playoff=playoff,
         playoff_seeds=playoff_seeds, final_dimension=final_dimension, workers=workers,
     )  # fmt: skip
-    workers, sample, draw = (numbers[name] for name in ("workers", "sample", "draw"))
+    workers = numbers.pop("workers")
     seconds, place = seconds_given(budget), device_of(device)
     folder = None if out is None else path_given("out", out)
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
-    file = settings_given(settings)
-    tunes = is_to_be_tuned(read, bool(file or values) or not tune)
-    entities = searched_entities(read, sample)
-    used = preset(read.name, entities).changed(file).changed({**beneath(draw), **values})
-    request = Request(
-        source=named_again(str(graph)) if isinstance(graph, str | Path) else "",
-        settings=used,
+    request = requested(
+        read,
+        str(graph) if isinstance(graph, str | Path) else "",
+        settings_given(settings),
+        values,
+        tuning_share=TUNING_SHARE if tune else 0.0,
         strategy=strategy,
-        trials=numbers["trials"] or default_trials(strategy, seconds),
-        blocks=numbers["blocks"],
-        parents=numbers["parents"],
-        candidates=numbers["candidates"],
-        chosen=numbers["chosen"],
-        rounds=numbers["rounds"],
-        fresh_seeds=numbers["fresh_seeds"],
-        seed=numbers["seed"],
-        threads=numbers["threads"] or default_threads(read, sample),
-        asynchronous=asynchronous,
-        sample=sample,
-        sample_by=sample_by,
-        draw=default_draw(entities, used) if draw is None else draw,
-        playoff=numbers["playoff"],
-        playoff_seeds=numbers["playoff_seeds"],
         budget=seconds,
+        asynchronous=asynchronous,
+        sample_by=sample_by,
         hide_test=hide_test,
-        final_dimension=numbers["final_dimension"],
-        tuning_share=TUNING_SHARE if tunes else 0.0,
+        **numbers,
     )
     refuse_unsearchable(read, request)  # before a folder is made for nothing
     folder = folder or Path(tempfile.mkdtemp(prefix="autosf-")) / "run"

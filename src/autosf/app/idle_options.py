@@ -9,7 +9,7 @@ from autosf.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from autosf.app.searching import Request
+    from autosf.app.request import Request
 
 PLAYED_OFF = ("playoff", "playoff_seeds")
 

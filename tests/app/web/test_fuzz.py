@@ -14,7 +14,8 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from autosf.app.searching import Request, begun, served
+from autosf.app.request import Request
+from autosf.app.searching import begun, served
 from autosf.app.web.guard import Policy
 from autosf.app.web.openapi import PATHS
 from autosf.app.web.server import application

@@ -6,7 +6,8 @@ import pytest
 
 from autosf.app.final_model import final_model
 from autosf.app.live_file import NAME
-from autosf.app.searching import Request, begun, served
+from autosf.app.request import Request
+from autosf.app.searching import begun, served
 from autosf.app.web import watching
 from autosf.app.web.site import Site
 from autosf.app.web.watching import Watch

@@ -40,8 +40,8 @@ def demo(budget: str, out: Path | None, as_json: bool) -> None:
     from autosf.app.commands.search import begun_in_sight, brought_to_its_end, telling_how_to_go_on
     from autosf.app.duration import seconds_in
     from autosf.app.predicting import load
+    from autosf.app.request import Request
     from autosf.app.search_sample import beneath
-    from autosf.app.searching import Request
     from autosf.embedding.presets import preset
 
     seconds, (source, graph) = seconds_in(budget), demo_graph()

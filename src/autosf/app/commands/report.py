@@ -47,8 +47,8 @@ def report(
     data as CSV. At any time, also while the search runs.
     """
     from autosf.app.report import NAME, write_report
-    from autosf.app.searching import refuse_tuning
     from autosf.app.training import device_of
+    from autosf.app.tuned_first import refuse_tuning
     from autosf.runs.run import open_run
 
     refuse_tuning(run)

@@ -17,7 +17,7 @@ from autosf.app.commands.training import track_option
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from autosf.app.searching import Request
+    from autosf.app.request import Request
     from autosf.app.tracking import Tracker
     from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.runs.cluster import Site
@@ -148,7 +148,7 @@ def search(
     from autosf.app.duration import seconds_in
     from autosf.app.graphs import graph_of
     from autosf.app.idle_options import refuse_idle
-    from autosf.app.searching import refuse_unsearchable
+    from autosf.app.request import refuse_unsearchable
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.runs.run import refuse_used
@@ -161,7 +161,7 @@ def search(
     for warning in read.warnings:
         say(warning)
     folder = out or Path(f"{plain(read.name)}-search")
-    request = requested(read, graph, seconds, **wish)
+    request = request_of(read, graph, seconds, **wish)
     refuse_unsearchable(read, request)
     refuse_idle(request, named_on_the_command_line())
     what = {"graph": read.name, "strategy": request.strategy, "seed": request.seed}
@@ -178,7 +178,7 @@ def named_on_the_command_line() -> set[str]:
     return {name for name in context.params if context.get_parameter_source(name) is given}
 
 
-def requested(
+def request_of(
     graph: KnowledgeGraph,
     source: str,
     budget: float | None,
@@ -189,42 +189,27 @@ def requested(
     epochs: int | None,
     no_tune: bool,
     tune_share: float | None,
-    threads: int | None,
-    trials: int | None,
-    sample: int | None,
-    draw: int | None,
     **wish: Any,
 ) -> Request:
     """What the options ask for."""
-    from autosf.app.search_sample import beneath, default_draw, searched_entities
-    from autosf.app.searching import (
-        TUNING_SHARE,
-        Request,
-        default_threads,
-        default_trials,
-        is_to_be_tuned,
-        named_again,
-    )
-    from autosf.app.wanted_settings import gathered_settings
+    from autosf.app.request import TUNING_SHARE, requested
+    from autosf.app.wanted_settings import parsed_pair, settings_in
     from autosf.errors import UserError
 
     given = {"dimension": dimension, "epochs": epochs}
-    entities = searched_entities(graph, sample)
-    first = [f"{name}={value}" for name, value in beneath(draw).items()]
-    chosen = gathered_settings(graph.name, settings, [*first, *pairs], given, entities)
-    told = bool(no_tune or settings or pairs or dimension or epochs)
+    values = dict(map(parsed_pair, pairs)) | {
+        name: value for name, value in given.items() if value is not None
+    }
     share = TUNING_SHARE if tune_share is None else tune_share
     if not 0 < share < 1:
         raise UserError(f"--tune-share: expected a number between 0 and 1, found {share}")
-    return Request(
-        source=named_again(source),
-        settings=chosen,
-        trials=trials or default_trials(wish["strategy"], budget),
-        threads=default_threads(graph, sample) if threads is None else threads,
-        sample=sample,
-        draw=default_draw(entities, chosen) if draw is None else draw,
+    return requested(
+        graph,
+        source,
+        settings_in(settings) if settings else {},
+        values,
+        tuning_share=0.0 if no_tune else share,
         budget=budget,
-        tuning_share=share if is_to_be_tuned(graph, told) else 0.0,
         command="autosf " + shlex.join(sys.argv[1:]),
         **wish,
     )
@@ -253,15 +238,10 @@ def resume(
     from autosf.app.duration import seconds_in
     from autosf.app.final_model import has_model_of_winner
     from autosf.app.run_results import is_run, outcome_of, result_of
-    from autosf.app.searching import (
-        forget_failures,
-        graph_again,
-        is_done,
-        pending_request,
-        requested_graph,
-    )
+    from autosf.app.searching import forget_failures, graph_again, is_done
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
+    from autosf.app.tuned_first import pending_request, requested_graph
     from autosf.runs.run import open_run
 
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
@@ -298,7 +278,7 @@ def leaderboard(run: Path, top: int | None, as_json: bool) -> None:
     """
     from autosf.app.run_results import result_of
     from autosf.app.search_tables import ROWS, leaderboard_for_people
-    from autosf.app.searching import refuse_tuning
+    from autosf.app.tuned_first import refuse_tuning
     from autosf.runs.run import open_run
 
     refuse_tuning(run)
@@ -311,7 +291,9 @@ def leaderboard(run: Path, top: int | None, as_json: bool) -> None:
 def begun_in_sight(graph: KnowledgeGraph, request: Request, folder: Path, workers: int | None) -> Run:
     """The new run; what is tuned before shows on stderr."""
     from autosf.app.commands.tune import TrialLines
-    from autosf.app.searching import TUNING_TRIALS, begun, refuse_unsearchable
+    from autosf.app.request import refuse_unsearchable
+    from autosf.app.searching import begun
+    from autosf.app.tuned_first import TUNING_TRIALS
     from autosf.runs.ranges import tuning_ranges
 
     if not request.tuning_share:
@@ -372,7 +354,7 @@ def brought_to_its_end(
 def telling_how_to_go_on(folder: Path) -> Iterator[None]:
     """Ctrl-C is answered with the command that goes on, if there is something to go on from."""
     from autosf.app.run_results import is_run
-    from autosf.app.searching import pending
+    from autosf.app.tuned_first import pending
 
     try:
         yield

@@ -97,7 +97,7 @@ def site_of(folder: Path, graph: str | None) -> Site:
 
 def refuse_unready(folder: Path) -> None:
     """Tell of a search that has not begun; of anything else the model's reader tells."""
-    from autosf.app.searching import refuse_tuning
+    from autosf.app.tuned_first import refuse_tuning
 
     refuse_tuning(folder)
 
