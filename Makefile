@@ -14,10 +14,10 @@ $(READY): requirements.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit("autosf needs Python 3.11 or newer, found %s.%s" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Installing into .venv (once; about two minutes) ..." >&2
-	@$(BIN)/python -m pip install --quiet --no-compile "$$(grep '^torch==' requirements.lock)"  # by its exact pin first: a CPU build at hand is taken
-	@$(BIN)/python -m pip install --quiet --no-compile -r requirements.lock
+	@$(BIN)/python -m pip install -qq --no-compile "$$(grep '^torch==' requirements.lock)"  # by its exact pin first: a CPU build at hand is taken
+	@$(BIN)/python -m pip install -qq --no-compile -r requirements.lock
 	@$(BIN)/python -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true  # by all cores at once, which pip does not; some are not meant to compile
-	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@
 
 demo: $(READY)  ## see what it does
@@ -54,15 +54,15 @@ results: $(READY)  ## rebuild the tables of docs/results from their records
 package: $(READY)  ## build wheel and sdist; install the wheel into an empty environment, without extras, and try it there
 	@rm -rf dist .venv-package && "$(PYTHON)" -m venv .venv-package
 	@$(BIN)/python -m build --no-isolation . >/dev/null && ls dist
-	@.venv-package/bin/python -m pip install --quiet "$$(grep '^torch==' requirements.lock)"
-	@.venv-package/bin/python -m pip install --quiet dist/*.whl
+	@.venv-package/bin/python -m pip install -qq "$$(grep '^torch==' requirements.lock)"
+	@.venv-package/bin/python -m pip install -qq dist/*.whl
 	@.venv-package/bin/python benchmarks/minimal_install.py
 	@rm -rf .venv-package
 
 lock:  ## pin the newest versions the ranges admit
 	@rm -rf .venv-lock && "$(PYTHON)" -m venv .venv-lock
-	@.venv-lock/bin/python -m pip install --quiet "$$(grep '^torch==' requirements.lock)"
-	@.venv-lock/bin/python -m pip install --quiet ".[web,ray,pykeen,rdf,mlflow,tensorboard,dev]"
+	@.venv-lock/bin/python -m pip install -qq "$$(grep '^torch==' requirements.lock)"
+	@.venv-lock/bin/python -m pip install -qq ".[web,ray,pykeen,rdf,mlflow,tensorboard,dev]"
 	@(sed -n '/^#/p' requirements.lock; .venv-lock/bin/python -m pip freeze --exclude autosf --exclude pip | sed -E 's/(==[^+]+)\+.*/\1/') > requirements.lock.new
 	@mv requirements.lock.new requirements.lock && rm -rf .venv-lock
 

@@ -102,9 +102,8 @@ def test_a_command_of_the_documents_can_be_parsed(page, command):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
-)  # of MLflow
+# The warnings are MLflow's.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize(("page", "command"), FORMS.values(), ids=[" ".join(words) for words in FORMS])
 def test_a_command_of_the_documents_runs(page, command, world, monkeypatch, tmp_path):
     monkeypatch.setenv("AUTOSF_DATA", str(world / "data"))

@@ -92,9 +92,8 @@ def test_dropout_and_dura_reach_the_queries_of_contrasted_losses(embeddings, tri
     gradients, (entities, relations) = contrasted_gradients, embeddings
 
     def found(entities, relations):
-        kept = dropped(
-            len(asked.entities), settings, np.random.default_rng(3), entities
-        )  # the same each time
+        same_each_time = np.random.default_rng(3)
+        kept = dropped(len(asked.entities), settings, same_each_time, entities)
         return gradients(ANALOGY, entities, relations, asked, candidates, settings, kept)
 
     step, gradient = 1e-6, dense(found(*embeddings).entity_rows, found(*embeddings).entities, N)

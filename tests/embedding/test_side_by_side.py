@@ -21,9 +21,7 @@ from autosf.graph.synthetic import patterned_graph
 SETTINGS = TrainingSettings(dimension=8, batch_size=32, start_scale=0.1, validate_every=0, learning_rate=0.3)
 GRAPH = patterned_graph(symmetric=2, general=2, valid=0.1)
 CPU = torch.device("cpu")
-FULL_ROW = Structure(
-    ((1, 2, 3, 4), (-1, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0))
-)  # with empty and crowded parts
+FULL_ROW = Structure(((1, 2, 3, 4), (-1, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0)))  # parts empty and crowded
 STRUCTURES = [*(known.structure for known in ZOO if known.structure.parts == 4), FULL_ROW]
 KINDS = {
     "n3": SETTINGS,

@@ -42,10 +42,8 @@ def cluster():
     import ray
     from ray.cluster_utils import Cluster
 
-    quiet = {
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_worker_niceness": "0",
-    }  # nice trials starve on a busy machine
+    # Nice trials would starve on a busy machine.
+    quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
     os.environ.update({**quiet, "AUTOSF_TEST_CLUSTER": str(os.getpid())})
     started = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0})
     for _ in range(2):

@@ -24,9 +24,8 @@ FORMATS = {
     "xml": "RDF_XML",
     "owl": "RDF_XML",
 }
-INVENTED = re.compile(
-    r"[0-9a-f]{24,32}"
-)  # the parser's random names for nodes that the file leaves without one
+# The parser's random names for nodes that the file leaves without one.
+INVENTED = re.compile(r"[0-9a-f]{24,32}")
 
 
 def read_rdf(path: Path, extension: str) -> Table:

@@ -322,9 +322,8 @@ def refuse_unreachable(address: str) -> None:
 def how_to_connect(address: str) -> dict[str, Any]:
     """Ray's options: quiet, without a dashboard, and telling nobody of its use."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ.setdefault(
-        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"
-    )  # what Ray will do anyway, without a warning
+    # What Ray will do anyway, but without a warning.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     return {"address": address, **quiet} | ({"include_dashboard": False} if address == LOCAL else {})
 

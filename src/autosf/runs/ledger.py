@@ -155,9 +155,8 @@ def opened_ledger(path: Path, now: Callable[[], float], writes: bool = False) ->
     if not path.is_file():
         raise UserError(f"{shown(path)}: there is no ledger; name the folder of a run")
     with told(path):
-        connection = sqlite3.connect(
-            path, isolation_level=None, timeout=30
-        )  # each statement is a transaction
+        # Without an isolation level each statement is a transaction.
+        connection = sqlite3.connect(path, isolation_level=None, timeout=30)
     ledger = Ledger(path, connection, now)
     try:
         with told(path):

@@ -122,10 +122,8 @@ def run_side_by_side(asked: Asked, seen: SearchGraph) -> Iterator[tuple[int, Rec
                 under_way.remove(training)
                 yield training.place, training.record(divergence(training.state, training.outside))
         some = [training for training in some if training in under_way]
-        told = [
-            training.outside.heard(training.state.curve[-1]) for training in some
-        ]  # all of them hear of it
-        goes_on = all(told)
+        answers = [training.outside.heard(training.state.curve[-1]) for training in some]  # all are told
+        goes_on = all(answers)
         for training in some:
             training.keeper.keep(training.state, at_once=not goes_on)
         if not goes_on and not all(is_over(training.state, training.task) for training in under_way):

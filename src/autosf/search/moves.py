@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-    Within = Callable[
-        [Structure], bool
-    ]  # whether a class, in its form under the extended group, may be tried
+    # Whether a class, in its form under the extended group, may be tried.
+    Within = Callable[[Structure], bool]
 
 INVERTED = 0.5  # share of the neighbours in which every relation has an inverse
 

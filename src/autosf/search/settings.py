@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from autosf.algebra.structure import Structure
     from autosf.search.record import Record
 
+AT_LEAST_ONE = (
+    "epochs", "trials", "parents", "candidates", "chosen", "rounds", "grain", "opening", "finalists",
+    "fresh_seeds",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
@@ -42,23 +47,11 @@ class SearchSettings:
     asynchronous: bool = False  # `free` proposes whenever there is room, and what it proposes depends on when
 
     def __post_init__(self) -> None:
-        for name in (
-            "epochs",
-            "parents",
-            "candidates",
-            "chosen",
-            "rounds",
-            "grain",
-            "finalists",
-            "fresh_seeds",
-        ):
-            refuse_outside(name, getattr(self, name), least=1)
-        refuse_outside(
-            "seed", self.seed, least=0, most=2**63 // SEEDS_APART - 1
-        )  # all its trials' are stored
-        for name in ("trials", "opening"):
+        for name in AT_LEAST_ONE:
             value = getattr(self, name)
             refuse_outside(name, 1 if value is None else value, least=1)
+        # The seeds of all its trials have to fit into the ledger.
+        refuse_outside("seed", self.seed, least=0, most=2**63 // SEEDS_APART - 1)
         refuse_outside("blocks", self.blocks, least=PARTS, most=PARTS * PARTS)
 
 

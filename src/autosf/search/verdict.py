@@ -122,10 +122,7 @@ def chance_better(one: Finalist, other: Finalist, finalists: Sequence[Finalist])
     if not within:
         return 1.0 if one.valid_mrr > other.valid_mrr else 0.5
     freedom += len(finalists) - 1
-    likelihoods, chances = (
-        [],
-        [],
-    )  # their logarithms, as where seeds hardly differ they are no float's numbers
+    likelihoods, chances = [], []  # logarithms of the former: where seeds hardly differ they overflow
     for spread in SPREADS:
         precisions = {f.structure: 1 / (spread**2 + 1 / len(f.values)) for f in finalists}
         whole = sum(precisions.values())

@@ -81,9 +81,7 @@ def train_opponent(
 ) -> None:
     """Train it in the run's folder, where the next report finds it."""
     facts = {"opponent": "the best human-designed structure of the search"}
-    outside = run.plan.hide_test or run.plan.search.get(
-        "sample"
-    )  # its training needs what the run does not hold
+    outside = run.plan.hide_test or run.plan.search.get("sample")  # the run does not hold all that it needs
     graph = graph_again(run, say) if outside else labelled_graph(run.graph_folder, run.labels)
     job = model_job(run, graph, opponent.structure, opponent.folder, device, facts)
     train_in_run(run, job, report)
