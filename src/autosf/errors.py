@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 # Numbers of an OSError that a full or locked disk is to blame for: the user's to mend.
 OF_DISKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES})
@@ -22,6 +23,11 @@ def quoted(text: object, longest: int = 60) -> str:
     plain = str(text)
     plain = plain if len(plain) <= longest else plain[: longest - 3] + "..."
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in plain) + '"'
+
+
+def shown(path: Path) -> str:
+    """The path in an error message: on one line, whatever its name holds."""
+    return quoted(path, longest=1000)[1:-1]
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:

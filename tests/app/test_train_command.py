@@ -246,11 +246,14 @@ def test_a_folder_that_cannot_take_the_model_is_refused_before_anything_is_train
 ):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    for out in (tmp_path / "mine", "."):
-        monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    for out, why in ((".", "is the folder you are in"), ("../mine/.", "is the folder you are in")):
         code, _, err = trained(capfd, graph, "--epochs", 200, "--out", out)
-        assert (code, err.count("\n")) == (2, 1)
-        assert "holds other files and no model folder" in err
+        assert (code, err.count("\n"), why in err) == (2, 1, True)
+    monkeypatch.chdir(tmp_path.parent)
+    code, _, err = trained(capfd, graph, "--epochs", 200, "--out", tmp_path / "mine")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "holds other files and no model folder" in err
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 

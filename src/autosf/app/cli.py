@@ -18,8 +18,7 @@ import click
 
 from autosf import __version__
 from autosf.app.command_table import Commands, ReaderLeft
-from autosf.errors import OF_DISKS, UserError, quoted
-from autosf.graph.text_lines import shown
+from autosf.errors import OF_DISKS, UserError, quoted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,13 +12,12 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from autosf.app.contestants import Arena
-from autosf.app.whole_file import write_whole
 from autosf.embedding.model_folder import plain as plain_json
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 from autosf.graph.known_answers import known_answers
-from autosf.graph.text_lines import shown
 from autosf.runs.shared_graph import without_test
 from autosf.runs.task import digest
+from autosf.whole import make_folder, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -156,10 +155,7 @@ def prepare(folder: Path) -> None:
         raise UserError(f"{shown(folder)}: expected a folder for the comparison, found a file")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / FINISHED).is_dir():
         raise UserError(f"{shown(folder)}: holds other files and no comparison; name a new folder")
-    try:
-        (folder / FINISHED).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{shown(folder)}: cannot write the comparison ({error.strerror or error})") from None
+    make_folder(folder / FINISHED)
 
 
 def result_of(meeting: Meeting, folder: Path | None) -> dict[str, Any]:

@@ -13,9 +13,8 @@ import numpy as np
 import polars as pl
 
 from autosf.algebra.structure import to_json
-from autosf.app.whole_file import whole
-from autosf.errors import UserError, did_you_mean, quoted
-from autosf.graph.text_lines import shown
+from autosf.errors import UserError, did_you_mean, quoted, shown
+from autosf.whole import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +43,7 @@ def export(trained: TrainedModel, path: Path, form: str, *, force: bool = False)
         raise UserError(f"unknown form {quoted(form)}{did_you_mean(form, FORMS)} (known: {known})")
     if not force:
         refuse_other_file(path, form)
-    with whole(path) as beside:
+    with whole_file(path) as beside:
         FORMS[form](trained, beside)
     return path
 

@@ -11,11 +11,9 @@ from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import best_as_json, called, final_dimension, outcome_of
 from autosf.app.search_sample import final_settings
 from autosf.app.training import Diverged, Job, run_training, threads_for
-from autosf.app.whole_file import write_whole
 from autosf.embedding.checkpoints import load_checkpoint
 from autosf.embedding.model_folder import is_model_folder, load_model
-from autosf.errors import UserError
-from autosf.graph.text_lines import shown
+from autosf.errors import UserError, shown
 from autosf.runs.ledger import held
 from autosf.runs.playoff import (
     Played,
@@ -27,6 +25,7 @@ from autosf.runs.playoff import (
     to_play,
 )
 from autosf.search.verdict import is_human_designed
+from autosf.whole import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

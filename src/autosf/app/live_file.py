@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.structure import Structure, from_json, to_json
-from autosf.app.whole_file import write_whole
 from autosf.errors import UserError
+from autosf.whole import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,7 @@ class LiveFile:
         rows = [
             {**asdict(running), "structure": to_json(running.structure)} for running in self._running.values()
         ]
-        with suppress(OSError):  # a full disk costs the view, not the search
+        with suppress(UserError):  # a full disk costs the view, not the search
             write_whole(self._path, json.dumps({"running": rows}))
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from autosf.app.predicting import ROLES
-from autosf.app.whole_file import whole
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 from autosf.graph.dialects import TableOptions, form_of
 from autosf.graph.layouts import extension
 from autosf.graph.rdf import FORMATS as RDF
 from autosf.graph.reading import read_file
-from autosf.graph.text_lines import line_where, shown
+from autosf.graph.text_lines import line_where
+from autosf.whole import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ def writer_for(path: Path) -> Callable[[pl.DataFrame], None]:
         )
 
     def write(rows: pl.DataFrame) -> None:
-        with whole(path) as beside:
+        with whole_file(path) as beside:
             WRITERS[ending](rows, beside)
 
     return write

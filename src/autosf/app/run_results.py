@@ -15,8 +15,7 @@ from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import ZOO, structure_from
 from autosf.app.drawing import formula
 from autosf.embedding.model_folder import is_model_folder, load_model
-from autosf.errors import UserError
-from autosf.graph.text_lines import shown
+from autosf.errors import UserError, shown
 from autosf.runs.leaderboard import leaderboard
 from autosf.runs.ledger import is_held, opened_ledger
 from autosf.runs.playoff import Rules, kept_playoff, pooled_spread

@@ -34,6 +34,7 @@ from autosf.evaluation.sampled_ranking import ranker
 from autosf.graph.knowledge_graph import SPLITS, KnowledgeGraph
 from autosf.graph.known_answers import known_answers
 from autosf.runs.shared_graph import without_test
+from autosf.whole import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -126,7 +127,7 @@ def run_training(
     state = starting_state(job, resume, note)
     if is_model_folder(job.out):
         note(f"{quoted(job.out)}: the model there will be replaced")
-    make_room(job)
+    make_folder(job.checkpoint.parent)
     pace = Pace(CHECKPOINT_SECONDS, time.monotonic)
 
     def save(state: State) -> None:
@@ -156,14 +157,6 @@ def run_training(
         job.storage.discard()
     job.checkpoint.unlink(missing_ok=True)
     return {**result, "seconds": time.perf_counter() - started, "model": str(job.out)}
-
-
-def make_room(job: Job) -> None:
-    """The folder that the model's will be in, if it is not there."""
-    try:
-        job.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{quoted(job.out)}: cannot be written ({error.strerror or error})") from None
 
 
 def trained_result(
@@ -289,7 +282,7 @@ def train_model(
     job = Job(read, chosen, wanted, seed, device_of(device), folder or Path(), source)
     if folder is not None:
         refuse_other_files(folder)
-        make_room(job)
+        make_folder(job.checkpoint.parent)
     described = {"graph": read.name, "structure": chosen, "seed": seed, **wanted.as_dict()}
     with tracked(track, read.name, described) as tracker, threads_for(read, wanted, threads):
         trained, result = trained_result(job, known_answers(read), None, epoch_log(tracker))

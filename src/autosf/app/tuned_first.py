@@ -13,11 +13,10 @@ from autosf.app.request import Request
 from autosf.app.run_results import is_run
 from autosf.app.training import threads_for
 from autosf.app.tuning import TuningJob, run_tuning
-from autosf.app.whole_file import write_whole
 from autosf.embedding.settings import TrainingSettings
-from autosf.errors import UserError
-from autosf.graph.text_lines import shown
+from autosf.errors import UserError, shown
 from autosf.runs.ranges import tuning_ranges
+from autosf.whole import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable

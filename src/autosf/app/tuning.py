@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autosf.app.wanted_settings import typed
-from autosf.app.whole_file import write_whole
 from autosf.errors import UserError, quoted
 from autosf.runs.ranges import Between, OneOf
 from autosf.runs.tuning import tune
+from autosf.whole import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

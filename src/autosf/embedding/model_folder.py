@@ -32,9 +32,8 @@ from autosf.embedding.sealed_folder import (
 )
 from autosf.embedding.storage import is_finite
 from autosf.embedding.trained_model import TrainedModel
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 from autosf.graph.knowledge_graph import SPLITS, KnowledgeGraph
-from autosf.graph.text_lines import shown
 from autosf.graph.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -11,17 +11,16 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autosf.errors import UserError, quoted
-from autosf.graph.text_lines import shown
+from autosf.errors import UserError, quoted, shown
+from autosf.whole import LONGEST_STEM, folder_beside, refuse_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
 LARGEST_MANIFEST = 1 << 26
 OWN_KEYS = ("format", "version", "files", "seal")
@@ -143,6 +142,7 @@ def _refuse_changed(path: Path, expected: Mapping[str, Any] | None) -> None:
 
 def refuse_to_replace(folder: Path, kind: Kind) -> None:
     """Raise if something is there that is neither empty nor of the same kind."""
+    refuse_here(folder)
     if not folder.exists() or is_sealed(folder, kind):
         return
     if not folder.is_dir():
@@ -158,15 +158,9 @@ def _swapped_in(folder: Path) -> Iterator[Path]:
     Files of the user's in the replaced folder move along. Killed between the two renames, the earlier folder
     lies whole under the name of `_set_aside`, and opening says so.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name[:100]}.", dir=folder.parent))
-    try:
+    with folder_beside(folder) as beside:
         yield beside
-        beside.chmod(0o755)  # a temporary folder is its owner's alone
         _swap(folder, beside)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
 
 
 def _swap(folder: Path, beside: Path) -> None:
@@ -195,7 +189,7 @@ def _take_along(earlier: Path, folder: Path) -> None:
 
 
 def _set_aside(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name[:100]}.previous")
+    return folder.with_name(f".{folder.name[:LONGEST_STEM]}.previous")
 
 
 def _flush(paths: Sequence[Path]) -> None:

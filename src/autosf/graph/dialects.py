@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 from autosf.graph.roles import Roles, roles_by_choice, roles_by_name
-from autosf.graph.text_lines import Dialect, Record, cut, first_lines, records, refuse_binary, shown
+from autosf.graph.text_lines import Dialect, Record, cut, first_lines, records, refuse_binary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,13 +6,11 @@ import glob
 import hashlib
 import http.client
 import shutil
-import tempfile
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -20,9 +18,11 @@ import polars as pl
 
 from autosf.errors import UserError
 from autosf.graph.unpacking import unpack
+from autosf.whole import folder_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from autosf.graph.registry import KnownGraph, Mirror
 
@@ -84,17 +84,16 @@ def _get_from(graph: KnownGraph, mirror: Mirror, folder: Path, report: Report, p
         resumed = any(path.exists() for path in downloads.values())
         for address, path in downloads.items():
             fetch(address, path, report=report, pause=pause)
-        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
-            _place(mirror, downloads, beside)
-            wrong = faults(graph, beside)
-            if not wrong:
-                _rename(beside, folder)
-                return
+            with folder_beside(folder) as beside:
+                _place(mirror, downloads, beside)
+                wrong = faults(graph, beside)
+                if not wrong:
+                    _rename(beside, folder)
+                    return
         except UserError as error:
             wrong = str(error)
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
             for path in downloads.values():
                 path.unlink(missing_ok=True)
         if again or not resumed:
@@ -117,7 +116,6 @@ def _place(mirror: Mirror, downloads: dict[str, Path], beside: Path) -> None:
 
 def _rename(beside: Path, folder: Path) -> None:
     """Put `beside` in the place of `folder`; what was there, faulty or somebody's own, stays as NAME.previous."""
-    beside.chmod(0o755)
     if folder.exists():
         names = (f"{folder.name}.previous{number or ''}" for number in count())
         folder.rename(next(path for path in map(folder.with_name, names) if not path.exists()))

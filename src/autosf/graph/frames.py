@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 from autosf.graph.knowledge_graph import LabelColumns
 from autosf.graph.roles import ROLE_OF_WORD, Roles, roles_by_choice, roles_by_name
 from autosf.graph.tables import Table
-from autosf.graph.text_lines import shown
 from autosf.graph.vocabulary import is_unicode
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autosf.errors import UserError, did_you_mean, quoted
+from autosf.errors import UserError, did_you_mean, quoted, shown
 from autosf.graph.rdf import FORMATS
 from autosf.graph.roles import SPLIT_OF_WORD, SPLIT_WORDS
-from autosf.graph.text_lines import shown
 
 if TYPE_CHECKING:
     from pathlib import Path

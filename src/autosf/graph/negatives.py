@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 from autosf.graph.dialects import TableOptions, delimiters_for, dialect_of
 from autosf.graph.layouts import TEXT
 from autosf.graph.roles import SPLIT_WORDS
 from autosf.graph.tables import read_fields
-from autosf.graph.text_lines import line_where, shown
+from autosf.graph.text_lines import line_where
 
 if TYPE_CHECKING:
     from pathlib import Path

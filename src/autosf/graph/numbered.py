@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 from autosf.graph.dialects import dialect_of, form_of
 from autosf.graph.knowledge_graph import KnowledgeGraph, LabelColumns
 from autosf.graph.layouts import HABITS, LabelFile, Layout
 from autosf.graph.roles import Roles
 from autosf.graph.tables import Table, read_fields
-from autosf.graph.text_lines import line_where, records, shown
+from autosf.graph.text_lines import line_where, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from autosf.errors import UserError, lacks_extra, quoted
+from autosf.errors import UserError, lacks_extra, quoted, shown
 from autosf.graph.knowledge_graph import LabelColumns
 from autosf.graph.tables import Table
-from autosf.graph.text_lines import opened, shown
+from autosf.graph.text_lines import opened
 
 if TYPE_CHECKING:
     from pathlib import Path

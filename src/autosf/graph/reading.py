@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 from autosf.graph.completing import (
     SHARE,
     Making,
@@ -24,7 +24,6 @@ from autosf.graph.numbered import named, read_openke
 from autosf.graph.rdf import FORMATS, read_rdf
 from autosf.graph.roles import SPLIT_OF_WORD
 from autosf.graph.tables import Table, read_table
-from autosf.graph.text_lines import shown
 
 WHOLE = "whole"  # in place of a split's name: triples that come without splits
 ANY_FORM = TableOptions()  # all of it is to be found out

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import shutil
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 import numpy as np
@@ -17,10 +15,11 @@ from autosf.errors import UserError, quoted
 from autosf.graph.keys import triple_keys
 from autosf.graph.knowledge_graph import SPLITS
 from autosf.graph.synthetic import label_column
-from autosf.graph.writing import make_folder
+from autosf.whole import whole_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -62,16 +61,9 @@ def write_large_graph(
         raise UserError(f"unknown form {quoted(form)}; expected one of {', '.join(FORMS)}")
     if folder.exists():
         raise UserError(f"{folder}: expected a folder that does not exist yet")
-    make_folder(folder.parent)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        write = _write_parquet if form == "parquet" else _write_text
+    write = _write_parquet if form == "parquet" else _write_text
+    with whole_folder(folder) as beside:
         write(graph, beside, form, progress)
-        beside.chmod(0o755)
-        beside.rename(folder)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
 
 
 def chunks(graph: LargeGraph) -> Iterator[dict[str, NDArray[np.int64]]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 from autosf.graph.dialects import Form, TableOptions, form_of
 from autosf.graph.knowledge_graph import LabelColumns
 from autosf.graph.text_lines import (
@@ -26,7 +26,6 @@ from autosf.graph.text_lines import (
     line_where,
     opened,
     records,
-    shown,
 )
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -52,11 +52,6 @@ class Record(NamedTuple):
 
     line: int
     fields: list[str]
-
-
-def shown(path: Path) -> str:
-    """The path in an error message: on one line, whatever its name holds."""
-    return quoted(path, longest=1000)[1:-1]
 
 
 @contextmanager

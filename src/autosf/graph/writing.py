@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import shutil
-import tempfile
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
@@ -14,10 +12,11 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from autosf.errors import UserError, did_you_mean, quoted
+from autosf.errors import UserError, did_you_mean, quoted, shown
 from autosf.graph.rdf import FORMATS, oxigraph
 from autosf.graph.roles import ROLE_WORDS, ROLES, roles_by_name
-from autosf.graph.text_lines import BYTE_ORDER_MARK, shown
+from autosf.graph.text_lines import BYTE_ORDER_MARK
+from autosf.whole import whole_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,24 +33,9 @@ def write_graph(graph: KnowledgeGraph, folder: Path | str, layout: str = "tsv") 
         raise UserError(f"unknown layout {quoted(layout)}{did_you_mean(layout, LAYOUTS)} (known: {known})")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{shown(folder)}: exists already; name a new folder")
-    make_folder(folder.parent)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
+    with whole_folder(folder) as beside:
         LAYOUTS[layout](graph, beside)
-        beside.chmod(0o755)  # a temporary folder is its owner's alone
-        beside.replace(folder)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
     return folder
-
-
-def make_folder(folder: Path) -> None:
-    """The folder with all above it, where they are not there yet."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:  # a file in its way, or a place that nobody may write to
-        raise UserError(f"{shown(folder)}: cannot be made ({error.strerror or error})") from None
 
 
 def _write_text(graph: KnowledgeGraph, folder: Path, ending: str) -> None:

@@ -16,8 +16,7 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.structure import from_json
-from autosf.errors import UserError
-from autosf.graph.text_lines import shown
+from autosf.errors import UserError, shown
 from autosf.runs.task import DIVERGED, Key, curve_of
 from autosf.search.record import Record, Trial
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 from autosf import __version__
 from autosf.embedding.settings import TrainingSettings
-from autosf.errors import UserError
-from autosf.graph.text_lines import shown
+from autosf.errors import UserError, shown
 from autosf.runs.labels import keep_labels
 from autosf.runs.ledger import create_ledger
 from autosf.runs.shared_graph import share
 from autosf.runs.task import digest
+from autosf.whole import refuse_here, whole_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from autosf.graph.knowledge_graph import KnowledgeGraph
 
@@ -102,17 +100,8 @@ def create_run(folder: Path, graph: KnowledgeGraph, plan: Plan) -> Run:
     refuse_used(folder)
     if not plan.settings.validate_every:
         raise UserError("setting validate_every: a search needs validations, expected a number from 1")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name[:100]}.", dir=folder.parent))
-        try:
-            fill(beside, graph, plan)
-            beside.chmod(0o755)  # a temporary folder is its owner's alone
-            beside.rename(folder)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
-    except OSError as error:
-        raise UserError(f"{shown(folder)}: cannot write the run ({error.strerror or error})") from None
+    with whole_folder(folder) as beside:
+        fill(beside, graph, plan)
     return open_run(folder)
 
 
@@ -187,6 +176,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
 
 def refuse_used(folder: Path) -> None:
     """Raise unless the folder is free: a run in it may go on, other files are not ours."""
+    refuse_here(folder)
     if (folder / "run.json").exists():
         raise UserError(f"{shown(folder)}: holds a run already; `autosf resume {shown(folder)}` goes on")
     if folder.is_dir() and any(folder.iterdir()):

@@ -19,8 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from autosf.algebra.structure import from_json
 from autosf.embedding.settings import stack_size
-from autosf.errors import OF_DISKS, UserError
-from autosf.graph.text_lines import shown
+from autosf.errors import OF_DISKS, UserError, shown
 from autosf.runs.cluster import Cluster, Site
 from autosf.runs.history import added_epochs
 from autosf.runs.ledger import Ledger, held, opened_ledger

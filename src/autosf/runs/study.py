@@ -14,8 +14,8 @@ from sqlalchemy.exc import DatabaseError
 
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError, quoted
-from autosf.graph.writing import make_folder
 from autosf.runs.ledger import held
+from autosf.whole import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

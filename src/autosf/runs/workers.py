@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autosf.errors import UserError
-from autosf.graph.text_lines import shown
+from autosf.errors import UserError, shown
 from autosf.runs.task import record_from_json, task_as_json
 from autosf.runs.worker_process import WorkerProcess, cause
 from autosf.search.record import Record, Trial

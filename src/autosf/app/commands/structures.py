@@ -279,10 +279,6 @@ def write_svg(structure: Structure, path: Path) -> None:
     """Write the drawing; nothing half-written is left."""
     from autosf.app.charts import standalone
     from autosf.app.drawing_svg import structure_svg
-    from autosf.app.whole_file import write_whole
-    from autosf.errors import UserError, quoted
+    from autosf.whole import write_whole
 
-    try:
-        write_whole(path, standalone(structure_svg(structure)))
-    except OSError as error:
-        raise UserError(f"{quoted(path)}: cannot write the drawing ({error.strerror})") from None
+    write_whole(path, standalone(structure_svg(structure)))

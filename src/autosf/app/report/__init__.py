@@ -9,9 +9,7 @@ from autosf.app.report.content import content_of
 from autosf.app.report.figures import figures
 from autosf.app.report.page import page
 from autosf.app.run_results import near
-from autosf.app.whole_file import write_whole
-from autosf.errors import UserError
-from autosf.graph.text_lines import shown
+from autosf.whole import make_folder, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +32,11 @@ def write_report(run: Run, out: Path, rivals: Sequence[Run] = (), *, test: bool 
     drawn = figures(report)
     html = page(report, drawn)
     folder = out.with_name(f"{out.stem}-figures")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for figure in drawn.values():
-            write_whole(folder / f"{figure.name}.svg", figure.file())
-            write_whole(folder / f"{figure.name}.csv", figure.csv())
-        write_whole(out, html)
-    except OSError as error:
-        raise UserError(f"{shown(out)}: cannot write the report ({error.strerror or error})") from None
+    make_folder(folder)
+    for figure in drawn.values():
+        write_whole(folder / f"{figure.name}.svg", figure.file())
+        write_whole(folder / f"{figure.name}.csv", figure.csv())
+    write_whole(out, html)
     files = {
         name: {"title": figure.title, **{form: near(folder / f"{name}.{form}") for form in ("svg", "csv")}}
         for name, figure in drawn.items()

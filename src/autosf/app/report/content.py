@@ -27,10 +27,9 @@ from autosf.app.run_results import outcome_of, result_of, search_settings
 from autosf.app.search_sample import final_settings, told_part
 from autosf.app.search_tables import measured, on_the_whole, standard_error, title_of
 from autosf.app.searching import graph_again
-from autosf.errors import UserError, quoted
+from autosf.errors import UserError, quoted, shown
 from autosf.graph.known_answers import known_answers
 from autosf.graph.statistics import RelationDetail, all_warnings, statistics
-from autosf.graph.text_lines import shown
 from autosf.runs.labels import labelled_graph
 from autosf.runs.run import facts_of
 from autosf.runs.shared_graph import shared, without_test

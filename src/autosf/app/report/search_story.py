@@ -14,8 +14,7 @@ from autosf.algebra.features import ENCODERS
 from autosf.algebra.invariance import canonical
 from autosf.app.report.portrait import title_of
 from autosf.app.run_results import outcome_of, search_settings, tuning_seconds
-from autosf.errors import UserError
-from autosf.graph.text_lines import shown
+from autosf.errors import UserError, shown
 from autosf.runs.history import added_epochs, search_curve
 from autosf.runs.ledger import opened_ledger
 from autosf.search.fidelity import full_runs
