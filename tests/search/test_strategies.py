@@ -10,7 +10,9 @@ import pytest
 from autosf.algebra.constraints import satisfies_c2
 from autosf.algebra.invariance import canonical
 from autosf.algebra.space import five_f4
+from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
+from autosf.runs.task import key_of
 from autosf.search.baselines import random_structure, structure_at, tpe_study
 from autosf.search.greedy import Variant, greedy_step
 from autosf.search.record import search
@@ -113,7 +115,7 @@ class TestAblations:
         settings = replace(SMALL, rounds=16)
         seeds = {}
         for trial in trials_of("paper-without-filter", settings):
-            seeds.setdefault(trial.structure, []).append(trial.seed)
+            seeds.setdefault(canonical(trial.structure, "extended"), []).append(trial.seed)
         assert max(map(len, seeds.values())) > 1
         assert all(found == list(range(3, 3 + len(found))) for found in seeds.values())
 
@@ -187,6 +189,14 @@ class TestTPE:
         records, _ = search(strategy_named("tpe", settings), by_diagonal)
         early, late = records[:24], records[-24:]
         assert sum(r.valid_mrr for r in late) > 1.3 * sum(r.valid_mrr for r in early)
+
+
+@pytest.mark.parametrize("name", ["paper", "paper-without-filter", "greedy", "random"])
+def test_the_papers_round_of_trainings_is_as_many_on_record(name):
+    """A twin by entity signs has one key with the other in the ledger, and another seed there."""
+    trials = trials_of(name, SearchSettings(rounds=12))
+    assert len(trials) in {5 + 12 * 8, 12 * 8}
+    assert len({key_of(trial, "", TrainingSettings()) for trial in trials}) == len(trials)
 
 
 def test_a_repeat_counts_the_trials_of_the_past_and_of_its_own_round():

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from autosf.algebra.invariance import canonical
 from autosf.algebra.structure import PARTS
 from autosf.errors import UserError
 from autosf.search.record import Trial
@@ -68,14 +69,16 @@ def next_round(
     """A trial for each structure, as far as the search's trials go. Structures are canonical.
 
     The n-th repeat of a class is trained with the settings' seed + n. Otherwise it would be the trial that is
-    already on record and cost nothing, while a search without a filter pays for its repeats.
+    already on record and cost nothing, while a search without a filter pays for its repeats. A class here is one
+    of the extended group, as on record: the paper's group tells twins by entity signs apart.
     """
-    visits = Counter(record.trial.structure for record in past)
+    visits = Counter(canonical(record.trial.structure, "extended") for record in past)
     left = len(structures) if settings.trials is None else max(0, settings.trials - visits.total())
     trials = []
     for structure in structures[:left]:
-        trials.append(Trial(structure, settings.epochs, settings.seed + visits[structure]))
-        visits[structure] += 1
+        form = canonical(structure, "extended")
+        trials.append(Trial(structure, settings.epochs, settings.seed + visits[form]))
+        visits[form] += 1
     return trials
 
 
