@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from autosf.algebra.zoo import named
 from autosf.embedding import compiled
-from autosf.embedding.compiled import BY_PROCESSOR, Kernel, Uncompiled, built
+from autosf.embedding.compiled import BY_PROCESSOR, Kernel, Torn, Uncompiled, built, refuse_torn
 from autosf.embedding.compiled_steps import compiled_gradients
 from autosf.embedding.multiclass import StandIns, Targets, Workspace, multiclass_plainly
 from autosf.embedding.queries import Batch
@@ -291,6 +292,15 @@ def test_a_library_that_others_may_change_is_not_loaded(tmp_path):
         built(environ(tmp_path))
 
 
+@contextmanager
+def other_descriptors():
+    """A library is known to the process by its folder's descriptor: another one loads it anew."""
+    with ExitStack() as stack:
+        for _ in range(16):
+            stack.enter_context(Path(os.devnull).open())
+        yield
+
+
 @pytest.mark.skipif(not PLAYABLE, reason="written for other processors")
 def test_a_broken_library_is_made_again(tmp_path):
     try:
@@ -300,13 +310,31 @@ def test_a_broken_library_is_made_again(tmp_path):
     (library,) = (tmp_path / "whole").rglob("*.so")
     torn = tmp_path / "torn" / library.relative_to(tmp_path / "whole")
     torn.parent.mkdir(parents=True)
-    torn.write_bytes(b"\x7fELF, and then nothing")
+    content = library.read_bytes()
+    for kept in (0, 1, len(content) // 10, len(content) * 9 // 10, len(content) - 1):
+        for found in (content[:kept], content[:kept].ljust(len(content), b"\0")):
+            torn.write_bytes(found)
+            with pytest.raises(Torn):
+                refuse_torn(torn)
+    torn.write_bytes(content[: len(content) // 2])  # which the system would load, and then die of
     torn.chmod(0o700)
-    with ExitStack() as stack:  # of other descriptors: a library is known to the process by the folder's
-        for _ in range(16):
-            stack.enter_context(Path(os.devnull).open())
+    with other_descriptors():
         assert built(environ(tmp_path / "torn")).panel
     assert torn.stat().st_size == library.stat().st_size
+
+
+@pytest.mark.skipif(not PLAYABLE, reason="written for other processors")
+def test_a_whole_library_that_does_not_load_is_not_made_again_and_again(tmp_path):
+    try:
+        built(environ(tmp_path))
+    except Uncompiled as reason:
+        pytest.skip(str(reason))
+    (library,) = tmp_path.rglob("*.so")
+    alien = b"from a disk that nothing may be executed from"
+    library.write_bytes(alien + sha256(alien).digest())
+    with other_descriptors(), pytest.raises(Uncompiled, match="invalid ELF header"):
+        built(environ(tmp_path))
+    assert library.read_bytes().startswith(alien)
 
 
 @pytest.mark.skipif(not PLAYABLE, reason="written for other processors")

@@ -41,11 +41,16 @@ FLAGS = (
 BY_PROCESSOR = {"AVX512": ("-mavx512f", "-mfma"), "AVX2": ("-mavx2", "-mfma")}  # as torch calls them
 COMPILERS = ("cc", "gcc", "clang")
 COMPILING_SECONDS = 60
+DIGEST = hashlib.sha256().digest_size
 ALONE = 2**15  # numbers for which threads would wait longer than they work
 
 
 class Uncompiled(Exception):  # noqa: N818 - it says what is the case
     """Why there is no library here."""
+
+
+class Torn(Exception):  # noqa: N818 - it says what is the case
+    """A library that is not as it was written: cut off by a full disk or a power cut."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,17 +139,21 @@ def built(environ: Mapping[str, str]) -> Kernel:
 
 
 def compiled_here(folder: Path, flags: tuple[str, ...]) -> Kernel:
-    """The library in the folder, under a name made of all that decides it; made again if it does not load."""
+    """The library in the folder, under a name made of all that decides it; made again if it is not whole.
+
+    One that is whole and does not load is left: it would not from a disk that nothing may be executed from.
+    """
     texts = [(FOLDER / name).read_bytes() for name in SOURCES]
-    digest = hashlib.sha256(b"\0".join([*texts, *(flag.encode() for flag in flags)])).hexdigest()
+    words = (*flags, *platform.libc_ver())
+    digest = hashlib.sha256(b"\0".join([*texts, *(word.encode() for word in words)])).hexdigest()
     path = folder / f"step-{digest[:24]}.so"
-    if path.exists():
-        try:
-            return loaded(path)
-        except (OSError, AttributeError):
-            pass  # cut off by a full disk, or of a machine whose C library is another
-    compile_into(path, flags)
-    return loaded(path)
+    if not path.exists():
+        compile_into(path, flags)
+    try:
+        return loaded(path)
+    except Torn:
+        compile_into(path, flags)
+        return loaded(path)
 
 
 def compile_into(path: Path, flags: tuple[str, ...]) -> None:
@@ -159,6 +168,10 @@ def compile_into(path: Path, flags: tuple[str, ...]) -> None:
         reasons = [complaint(compiler, flags, made) for compiler in compilers if not made.exists()]
         if not made.exists():
             raise Uncompiled(reasons[0])
+        with made.open("ab") as file:  # what stands after a library is no part of it
+            file.write(hashlib.sha256(made.read_bytes()).digest())
+            file.flush()
+            os.fsync(file.fileno())
         made.chmod(0o700)
         made.replace(path)
 
@@ -180,9 +193,17 @@ def loaded(path: Path) -> Kernel:
     try:
         refuse_others(path.parent, os.fstat(folder))
         refuse_others(path, os.stat(path.name, dir_fd=folder, follow_symlinks=False))
+        refuse_torn(Path(f"/proc/self/fd/{folder}/{path.name}"))
         return Kernel.of(ctypes.CDLL(f"/proc/self/fd/{folder}/{path.name}"))
     finally:
         os.close(folder)
+
+
+def refuse_torn(path: Path) -> None:
+    """To load a library whose end is missing kills the process: its digest has to stand at its end."""
+    content = path.read_bytes()
+    if hashlib.sha256(content[:-DIGEST]).digest() != content[-DIGEST:]:
+        raise Torn(f"{path.name}: its bytes have changed")
 
 
 def refuse_others(place: Path, found: os.stat_result) -> None:
