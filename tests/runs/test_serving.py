@@ -15,7 +15,7 @@ import pytest
 from benchmarks.small_search import SETTINGS, halving, run_search, small_run, workers_of
 
 from autosf.algebra.structure import from_cells
-from autosf.algebra.zoo import named
+from autosf.algebra.zoo import ZOO, named
 from autosf.errors import UserError
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.ledger import opened_ledger
@@ -23,7 +23,7 @@ from autosf.runs.run import Plan, create_run, open_run
 from autosf.runs.serving import Outer, Service, full_training_seconds, serve, serve_asynchronously, timed
 from autosf.runs.task import Task, task_as_json
 from autosf.runs.worker_process import WorkerProcess
-from autosf.runs.workers import Crew
+from autosf.runs.workers import Crew, Ears, Place, Workers
 from autosf.search.asynchronous import asynchronous_free
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Record, Trial
 from autosf.search.settings import SearchSettings
@@ -226,11 +226,38 @@ def test_out_of_time_a_trial_stops_after_its_epoch_and_the_rest_of_the_budget_go
     assert epochs[2:] == sorted(set(epochs[2:])), "no epoch is trained twice"
 
 
+def test_who_is_stopped_as_the_time_ends_goes_on_with_the_last_trials(tmp_path):
+    """A new worker would take seconds to start, which the finals of a short budget do not have."""
+    run, epochs, records = small_run(tmp_path / "run"), [], []
+    settings = replace(SETTINGS, patience=0)
+    long, last = (
+        Task(Trial(structure, count, 0), run.graph, settings, str(run.folder / name))
+        for structure, count, name in ((ZOO[0].structure, 100_000, "long"), (ZOO[1].structure, 4, "last"))
+    )
+    ears = Ears(lambda _task, record, _attempts: records.append(record), progress=epochs.append)
+    with Workers(Place(run.graph_folder, run.logs, together=8), Crew(2), ears, time.monotonic) as workers:
+        workers.add([long])
+        while len(epochs) < 3:
+            workers.turn()
+        staff = workers_of(run.folder)
+        workers.stop()
+        assert (workers.open_tasks(), workers_of(run.folder)) == (0, staff)
+        assert Path(long.checkpoint).is_file()
+        workers.stop()  # of nobody
+        workers.add([last])
+        while workers.open_tasks():
+            workers.turn()
+        assert workers_of(run.folder) == staff
+    assert [(record.trial, record.epochs, record.failure) for record in records] == [(last.trial, 4, "")]
+    assert not workers_of(run.folder)
+
+
 def test_a_worker_ends_with_its_pipe_where_no_kernel_ends_it(tmp_path):
     run, task = small_run(tmp_path / "run"), Trial(named("complex").structure, 100_000, 0)
     worker = WorkerProcess(0, run.graph_folder, 1, run.logs / "log")
     settings = replace(SETTINGS, patience=0)
-    worker.send({"tasks": [task_as_json(Task(task, run.graph, settings, str(run.folder / "state")))]})
+    told = [task_as_json(Task(task, run.graph, settings, str(run.folder / "state")))]
+    worker.send({"number": 1, "tasks": told})
     heard = []
     while not any("epoch" in message for message in heard):
         arrived = worker.messages()

@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +31,9 @@ def main(graph_folder: str, threads: str, driver: str) -> None:
     """Serve trials until there are no more."""
     die_with(int(driver))
     tell = teller()
-    tasks: queue.Queue[dict[str, Any]] = queue.Queue()
-    stop = threading.Event()
-    threading.Thread(target=listen, args=(tasks, stop), daemon=True).start()
-    serve(Path(graph_folder), int(threads), tasks, stop, tell)
+    orders = Orders()
+    threading.Thread(target=listen, args=(orders,), daemon=True).start()
+    serve(Path(graph_folder), int(threads), orders, tell)
 
 
 def die_with(driver: int) -> None:
@@ -57,24 +57,26 @@ def teller() -> Callable[..., None]:
     return tell
 
 
-def listen(tasks: queue.Queue[dict[str, Any]], stop: threading.Event) -> None:
-    """Pass tasks on as they come; a closed pipe means that there is nobody left to work for."""
+@dataclass(slots=True)
+class Orders:
+    """What the driver wants: batches of tasks, numbered from 1, of which those up to `ended` are to be let go."""
+
+    batches: queue.Queue[dict[str, Any]] = field(default_factory=queue.Queue)
+    ended: int = 0
+
+
+def listen(orders: Orders) -> None:
+    """Pass orders on as they come; a closed pipe means that there is nobody left to work for."""
     for line in sys.stdin:
         message = json.loads(line)
         if "stop" in message:
-            stop.set()
+            orders.ended = message["stop"]
         else:
-            tasks.put(message)
+            orders.batches.put(message)
     os._exit(0)
 
 
-def serve(
-    graph_folder: Path,
-    threads: int,
-    tasks: queue.Queue[dict[str, Any]],
-    stop: threading.Event,
-    tell: Callable[..., None],
-) -> None:
+def serve(graph_folder: Path, threads: int, orders: Orders, tell: Callable[..., None]) -> None:
     """Run each task and send its record, or what went wrong with it."""
     from autosf.runs.shared_graph import shared
 
@@ -88,7 +90,7 @@ def serve(
 
     torch.set_num_threads(threads)
 
-    told = 0
+    told, number = 0, 0
 
     def outside(place: int) -> Outside:
         def heard(epoch: Epoch) -> bool:
@@ -96,24 +98,24 @@ def serve(
             if epoch.number != told:  # of trials side by side the first speaks for all
                 tell(place=place, epoch=epoch.number, loss=epoch.loss, valid_mrr=epoch.valid_mrr)
                 told = epoch.number
-            return not stop.is_set()
+            return number > orders.ended
 
         return Outside(time.perf_counter, heard, lambda text: tell(place=place, note=text))
 
     tell(ready=os.getpid())
-    while not stop.is_set():
-        together, told = [task_from_json(task) for task in tasks.get()["tasks"]], 0
+    while True:
+        batch, told = orders.batches.get(), 0
+        together, number = [task_from_json(task) for task in batch["tasks"]], batch["number"]
         try:
             asked = [(task, outside(place)) for place, task in enumerate(together)]
             for place, record in run_trials(asked, seen):
                 tell(place=place, record=record_as_json(record))
         except Stopped:
-            break
+            tell(stopped=number)
         except Exception as error:  # whatever it is, the search goes on without this trial
             tell(error=f"{type(error).__name__}: {error}"[:500])
             with suppress(OSError):  # a full disk has no room for the log either
                 traceback.print_exc()
-    tell(stopped=True)
 
 
 if __name__ == "__main__":

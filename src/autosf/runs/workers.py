@@ -139,33 +139,38 @@ class Workers:
     def close(self) -> None:
         """End all workers for good."""
         self.stop()
+        for worker in list(self._staff.values()):
+            self._dismiss(worker, self._crew.grace_seconds)
         self._selector.close()
 
     def stop(self) -> None:
-        """End all workers, the busy ones after their epoch if that comes soon; no trial is lost."""
+        """Let go of all tasks: the busy workers save them after their epoch if that comes soon, else are ended.
+
+        The others stay, as a new one takes seconds to start. No trial is lost.
+        """
         self._waiting.clear()
         for worker in self._staff.values():
             if worker.tasks:
-                self._send(worker, {"stop": True})
+                self._send(worker, {"stop": worker.batch})
         deadline = self._clock() + self._crew.grace_seconds
         while self._clock() < deadline and any(worker.tasks for worker in self._staff.values()):
             for chosen, _ in self._selector.select(POLL_SECONDS):
                 with suppress(UserError, ValueError):  # no room for a record, or a line that Ctrl-C has cut
                     self._last_messages(chosen.data)
-        for worker in list(self._staff.values()):
-            self._dismiss(worker, 0.0 if worker.tasks else self._crew.grace_seconds)
+        for worker in [worker for worker in self._staff.values() if worker.tasks]:
+            self._dismiss(worker, 0.0)
 
     def _last_messages(self, worker: WorkerProcess) -> None:
         """Keep a record that arrives while stopping, if there is room for it; any last word ends the wait."""
         messages = worker.messages()
-        for message in messages or ():
-            if "record" in message:
-                self._act(worker, message)
-            elif {"stopped", "error"} & set(message):
-                worker.tasks = {}
         if messages is None:
             worker.tasks = {}
-            self._selector.unregister(worker)
+            self._dismiss(worker, 0.0)
+        for message in messages or ():
+            if {"stopped", "error"} & set(message):
+                worker.tasks = {}
+            elif {"record", "ready"} & set(message):
+                self._act(worker, message)
 
     def _hire(self) -> None:
         """Fill the slots that work is waiting for."""
@@ -182,7 +187,9 @@ class Workers:
         for worker in self._staff.values():
             if worker.ready and not worker.tasks and self._waiting:
                 tasks = self._next_tasks()
-                if self._send(worker, {"tasks": [task_as_json(task) for task in tasks]}):
+                worker.batch += 1
+                told = {"number": worker.batch, "tasks": [task_as_json(task) for task in tasks]}
+                if self._send(worker, told):
                     worker.tasks, worker.silent = dict(enumerate(tasks)), 0.0
                 else:  # it died while idle, which its pipe will say
                     self._waiting.extendleft(reversed(tasks))
