@@ -17,7 +17,7 @@ from answering import answered
 from autosf.algebra.structure import from_rows
 from autosf.app.cli import run
 from autosf.app.final_model import final_model
-from autosf.app.request import Request
+from autosf.app.request import Request, requested
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
 from autosf.app.search_tables import chances, leaderboard_for_people
@@ -402,6 +402,30 @@ def test_resume_trains_the_winner_where_the_model_is_of_another(graph, tmp_path,
     code, again, _ = answered(capfd, "resume", run.folder)
     assert (code, again["best"]) == (0, result["best"])
     assert load_model(run.model).model.structure == from_rows(result["best"]["structure"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [('"fresh_seeds"', '"of another version"'), ('{"request": {', '{"request": 1, "x": {'), ("{", "[")],
+)
+def test_a_request_that_this_version_does_not_know_is_told_in_a_line(tmp_path, capfd, before, after):
+    folder = tmp_path / "run"
+    keep_request(tuning_folder(folder), Request("UMLS", SETTINGS, tuning_share=0.2), 1.0)
+    path = tuning_folder(folder) / "search.json"
+    path.write_text(path.read_text().replace(before, after, 1))
+    for command in (["resume", folder], ["leaderboard", folder], ["search", "UMLS", "--out", folder]):
+        code, _, err = answered(capfd, *command)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "expected a search's request, as this version keeps it" in err
+
+
+def test_an_empty_file_of_settings_is_one_that_is_given(graph):
+    wish = dict.fromkeys(("trials", "threads", "sample", "draw"))
+    for file, share in ((None, 0.2), ({}, 0.0)):
+        asked = requested(
+            read_graph(graph), "", file, {}, tuning_share=0.2, strategy="free", budget=None, **wish
+        )
+        assert asked.tuning_share == share
 
 
 def test_a_search_from_memory_that_ended_in_its_tuning_says_that_its_graph_is_gone(

@@ -123,3 +123,21 @@ def test_the_example_of_the_help_runs(tmp_path, monkeypatch, capfd):
     assert len(answered(capfd, *example.split())["leaderboard"]) == 14
     for command in ("resume", "leaderboard"):
         assert answered(capfd, command, "umls-search")["run"] == "umls-search"
+
+
+@pytest.mark.parametrize("wish", [("--draw", 8), ("--sample", 16)], ids=["draw", "sample"])
+def test_what_was_asked_for_outlives_a_kill_in_the_tuning(graph, tmp_path, capfd, wish):
+    folder, tuning = tmp_path / "run", tmp_path / "run.tuning"
+    command = ["search", graph, "--out", folder, "--trials", 3, "--workers", 1, *wish]
+    code, _ = ended(*command, at=tuning / "settings.toml", end=signal.SIGKILL)
+    assert (code, folder.exists()) == (-9, False)
+    kept = (tuning / "search.json").read_text()
+    for other in (["--trials", 2, "--seed", 1], ["--trials", 2, "--no-tune"], ["--budget", "1s"]):
+        assert run(["search", str(graph), "--out", str(folder), *map(str, other)]) == 2
+        err = capfd.readouterr().err
+        assert err.count("\n") == 1
+        assert "is still tuning its settings; `autosf resume" in err
+    assert (tuning / "search.json").read_text() == kept
+    result = answered(capfd, "resume", folder)
+    assert (len(result["leaderboard"]), result["tuning"]["trials"]) == (3, 12)
+    assert not (tuning / "search.json").exists()

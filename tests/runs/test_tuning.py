@@ -140,10 +140,11 @@ def test_too_little_time_for_one_trial_gives_the_settings_it_started_from(graph)
 def test_progress_tells_the_current_trial_and_the_best(graph):
     seen = []
     found = tuned(graph, trials=2, watch=seen.append)
-    assert [p.epoch for p in seen[:9]] == [1, 2, 3, 4, 5, 6, 7, 8, 0]
-    assert seen[0].valid_mrr is None
-    assert seen[2].valid_mrr == seen[1].valid_mrr > 0
-    assert seen[0].settings == SMALL
+    assert [p.epoch for p in seen[:10]] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 0]
+    assert (seen[0].trials, seen[0].best, seen[0].settings) == (0, None, None)  # the study is open
+    assert seen[1].valid_mrr is None
+    assert seen[3].valid_mrr == seen[2].valid_mrr > 0
+    assert seen[1].settings == SMALL
     assert seen[-1].best == found.best
 
 

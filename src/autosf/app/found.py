@@ -17,11 +17,11 @@ from autosf.app.given import path_given, whole_number, whole_number_or_none
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
 from autosf.app.request import PLAYOFF, PLAYOFF_SEEDS, TUNING_SHARE, refuse_unsearchable, requested
-from autosf.app.run_results import called, is_run, outcome_of, standing_as_json, zoo_names
+from autosf.app.run_results import called, outcome_of, standing_as_json, zoo_names
 from autosf.app.searching import begun, forget_failures, graph_again, is_done, served
 from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
-from autosf.app.tuned_first import pending_request, requested_graph
+from autosf.app.tuned_first import pending, requested_graph
 from autosf.app.wanted_settings import settings_given
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.run import open_run
@@ -173,7 +173,7 @@ def search(
     request = requested(
         read,
         str(graph) if isinstance(graph, str | Path) else "",
-        settings_given(settings),
+        None if settings is None else settings_given(settings),
         values,
         tuning_share=TUNING_SHARE if tune else 0.0,
         strategy=strategy,
@@ -219,10 +219,10 @@ def resume(
     workers = whole_number_or_none("workers", workers, 1)
     folder, place, seconds = path_given("run", run), device_of(device), seconds_given(budget)
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
-    request = None if is_run(folder) else pending_request(folder)
-    if request:
-        graph = requested_graph(folder, request)
-        begins = begun(graph, request, folder, workers=workers)
+    waiting = pending(folder)
+    if waiting:
+        graph = requested_graph(folder, waiting.request)
+        begins = begun(graph, waiting.request, folder, workers=workers, is_pending=True)
         return finished(begins, graph, workers, seconds, place, site)
     opened = open_run(folder)
     if retry_failed:

@@ -106,7 +106,7 @@ def named_again(source: str) -> str:
 def requested(
     graph: KnowledgeGraph,
     source: str,
-    file: Mapping[str, Any],
+    file: Mapping[str, Any] | None,
     values: Mapping[str, Any],
     *,
     tuning_share: float,
@@ -120,11 +120,12 @@ def requested(
 ) -> Request:
     """What a user asks for, with the defaults that hang on the graph.
 
-    A value wins over the file, the file over the preset. Without either, a share of the budget goes to tuning.
+    A value wins over the file, the file over the preset. Without either, a share of the budget goes to tuning; a
+    file that is empty is one, too.
     """
     entities = searched_entities(graph, sample)
-    settings = preset(graph.name, entities).changed(file).changed({**beneath(draw), **values})
-    tunes = not (file or values or has_preset(graph.name))
+    settings = preset(graph.name, entities).changed(file or {}).changed({**beneath(draw), **values})
+    tunes = file is None and not values and not has_preset(graph.name)
     return Request(
         source=named_again(source),
         settings=settings,

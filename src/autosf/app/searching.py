@@ -24,7 +24,7 @@ from autosf.app.search_sample import (
     told_draw,
     trial_settings,
 )
-from autosf.app.tuned_first import TUNED_WITH, tuned_settings
+from autosf.app.tuned_first import TUNED_WITH, forget_request, refuse_taken, tuned_settings
 from autosf.errors import UserError
 from autosf.runs.labels import labelled_graph
 from autosf.runs.ledger import held, opened_ledger
@@ -68,15 +68,20 @@ def begun(
     tuning: Callable[[TuningProgress], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
     workers: int | None = None,
+    *,
+    is_pending: bool = False,
 ) -> Run:
-    """The new run, with settings that were tuned first where nobody gave any; on a sample where one is wanted."""
-    refuse_used(folder)
+    """The new run, with settings that were tuned first where nobody gave any; on a sample where one is wanted.
+
+    One `is_pending` that was ended while it tuned: its tuning goes on.
+    """
+    (refuse_used if is_pending else refuse_taken)(folder)
     refuse_unsearchable(graph, request)
     graph, sample = searched_part(graph, request.sample, request.sample_by, request.seed, say)
-    request, draw = with_draw(request, len(graph.entities), say)
-    settings, tuned = request.settings, None
+    settings, draw = with_draw(request, len(graph.entities), say)
+    tuned = None
     if request.tuning_share:
-        settings, tuned = tuned_settings(graph, request, folder, tuning, say)
+        settings, tuned = tuned_settings(graph, settings, request, folder, tuning, say)
     settings = often_validated(settings)
     beside = {"budget": request.budget, "final_dimension": request.final_dimension, "tuning": tuned}
     beside |= {"sample": sample, "draw": draw}
@@ -91,7 +96,9 @@ def begun(
         source=request.source,
         command=request.command,
     )
-    return create_run(folder, graph, plan)
+    run = create_run(folder, graph, plan)
+    forget_request(folder)
+    return run
 
 
 def told_strategy(
@@ -111,13 +118,13 @@ def told_strategy(
 
 def with_draw(
     request: Request, entities: int, say: Callable[[str], None]
-) -> tuple[Request, dict[str, int] | None]:
-    """The request with settings whose steps draw, and what there is to tell of it; or as it is, and nothing."""
+) -> tuple[TrainingSettings, dict[str, int] | None]:
+    """The request's settings so that steps draw, and what there is to tell of it; or as they are, and nothing."""
     if not 0 < request.draw < entities:
-        return request, None
+        return request.settings, None
     told = {"entities": request.draw, "of": entities}
     say(f"trials see {told_draw(told)}; the best are then trained with all (--draw 0 takes all at once)")
-    return replace(request, settings=trial_settings(request.settings, request.draw)), told
+    return trial_settings(request.settings, request.draw), told
 
 
 def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> KnowledgeGraph:

@@ -71,7 +71,7 @@ class Tuned:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A tuning after an epoch of its current trial, or after a trial, when there is no current one."""
+    """A tuning after an epoch of its current trial; without a current one, at its start or after a trial."""
 
     trials: int
     best: Attempt | None
@@ -140,6 +140,7 @@ def tune(
     with open_study(study_file, task.identity()) as study:
         study.pruner = optuna.pruners.MedianPruner(NEVER_STOPPED, round(WARM_UP * settings.epochs))
         ending = "all trials"
+        watch(Progress(len(finished_trials(study)), best_attempt(study)))
         while trials is None or len(finished_trials(study)) < trials:
             if out_of_time():
                 ending = "out of time"

@@ -151,12 +151,12 @@ def search(
     from autosf.app.request import refuse_unsearchable
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
-    from autosf.runs.run import refuse_used
+    from autosf.app.tuned_first import refuse_taken
 
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     seconds, place = seconds_in(budget) if budget else None, device_of(device)
     if out is not None:
-        refuse_used(out)
+        refuse_taken(out)
     read = graph_of(graph)
     for warning in read.warnings:
         say(warning)
@@ -206,7 +206,7 @@ def request_of(
     return requested(
         graph,
         source,
-        settings_in(settings) if settings else {},
+        settings_in(settings) if settings else None,
         values,
         tuning_share=0.0 if no_tune else share,
         budget=budget,
@@ -237,20 +237,20 @@ def resume(
     from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
     from autosf.app.final_model import has_model_of_winner
-    from autosf.app.run_results import is_run, outcome_of, result_of
+    from autosf.app.run_results import outcome_of, result_of
     from autosf.app.searching import forget_failures, graph_again, is_done
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
-    from autosf.app.tuned_first import pending_request, requested_graph
+    from autosf.app.tuned_first import pending, requested_graph
     from autosf.runs.run import open_run
 
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     seconds, place = seconds_in(budget) if budget else None, device_of(device)
     with telling_how_to_go_on(run):
-        request = None if is_run(run) else pending_request(run)
-        if request:
-            graph = requested_graph(run, request)
-            opened = begun_in_sight(graph, request, run, workers)
+        waiting = pending(run)
+        if waiting:
+            graph = requested_graph(run, waiting.request)
+            opened = begun_in_sight(graph, waiting.request, run, workers, is_pending=True)
         else:
             opened = open_run(run)
             if retry_failed and (again := forget_failures(opened)):
@@ -288,7 +288,9 @@ def leaderboard(run: Path, top: int | None, as_json: bool) -> None:
     answer(result, as_json, lambda: leaderboard_for_people(result))
 
 
-def begun_in_sight(graph: KnowledgeGraph, request: Request, folder: Path, workers: int | None) -> Run:
+def begun_in_sight(
+    graph: KnowledgeGraph, request: Request, folder: Path, workers: int | None, *, is_pending: bool = False
+) -> Run:
     """The new run; what is tuned before shows on stderr."""
     from autosf.app.commands.tune import TrialLines
     from autosf.app.request import refuse_unsearchable
@@ -297,12 +299,12 @@ def begun_in_sight(graph: KnowledgeGraph, request: Request, folder: Path, worker
     from autosf.runs.ranges import tuning_ranges
 
     if not request.tuning_share:
-        return begun(graph, request, folder, say=say, workers=workers)
+        return begun(graph, request, folder, say=say, workers=workers, is_pending=is_pending)
     refuse_unsearchable(graph, request)
     budget = request.budget and request.budget * request.tuning_share
     tuned = tuple(tuning_ranges(request.settings, {}))
     with TrialLines(None if budget else TUNING_TRIALS, budget, tuned) as lines:
-        return begun(graph, request, folder, lines.report, say, workers)
+        return begun(graph, request, folder, lines.report, say, workers, is_pending=is_pending)
 
 
 def brought_to_its_end(
