@@ -148,7 +148,7 @@ def test_figures_are_saved_from_the_page_without_other_files(html):
 def test_the_winner_is_beside_the_four(report, html):
     assert [known.title for known in report.human] == ["DistMult", "ComplEx", "Analogy", "SimplE"]
     assert html.count('class="structure"') >= 1 + 4 + min(12, len(report.result["leaderboard"]))
-    assert report.headline[0].startswith("The winner has no name yet: validation MRR")
+    assert report.headline[0].startswith("The winner is a new structure: validation MRR")
     assert "better than ComplEx, the best human-designed one" in report.headline[-1]
 
 

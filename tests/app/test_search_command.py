@@ -20,7 +20,7 @@ from autosf.app.final_model import final_model
 from autosf.app.request import Request, requested
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
-from autosf.app.search_tables import chances, leaderboard_for_people
+from autosf.app.search_tables import chances, leaderboard_for_people, one_seed_why
 from autosf.app.searching import begun, often_validated, served
 from autosf.app.tuned_first import keep_request, tuning_folder
 from autosf.embedding.model_folder import load_model
@@ -32,7 +32,7 @@ from autosf.graph.writing import write_graph
 from autosf.runs.run import open_run
 from autosf.runs.shared_graph import shared
 from autosf.runs.workers import Progress
-from autosf.search.record import Record, Trial
+from autosf.search.record import OUT_OF_TIME, Record, Trial
 
 SMALL = ["--epochs", "4", "--dimension", "8", "--set", "learning_rate=0.3"]
 SETTINGS = TrainingSettings(epochs=4, dimension=8, learning_rate=0.3)
@@ -457,6 +457,8 @@ def shown_leaderboard(width, **changes):
         "draw": None,
         "run": "r",
         "playoff": None,
+        "strategy": "free",
+        "decided_by": "finals",
     }
     told = {"failed": 0, "ending": "", "trials": 3, "seconds": 1.0, "state": "ended", "best": None}
     out = Console(width=width, file=io.StringIO())
@@ -474,4 +476,17 @@ def test_the_leaderboard_marks_the_winner_and_says_why_it_is_not_the_first():
     assert "(the winner)" not in shown_leaderboard(120, best=ROW, state="running")
     other = {"structure": [[1, 0], [0, 2]], "names": ["distmult"]}
     assert "DistMult is the winner by seeds that took no part" in shown_leaderboard(120, best=other)
-    assert "winner by the play-off" in shown_leaderboard(120, best=other, playoff=[{}])
+    played = shown_leaderboard(120, best=other, playoff=[{}], decided_by="playoff")
+    assert "winner by the play-off, where the best were trained in full; figures here" in played
+
+
+def test_a_winner_without_finals_is_told_as_the_best_guess_even_where_it_is_the_first():
+    late = {"decided_by": "trainings", "ending": OUT_OF_TIME}
+    assert "time ended before the finals" in shown_leaderboard(200, best=ROW, **late)
+    for changes in ({"strategy": "random"}, {"ending": "all 3 trials are done"}, {"decided_by": "finals"}):
+        assert "finals" not in shown_leaderboard(200, best=ROW, **(late | changes))
+
+
+def test_one_seed_each_is_told_with_what_would_give_more():
+    assert one_seed_why({"ending": OUT_OF_TIME}) == "the time was used up; resume with a larger --budget"
+    assert one_seed_why({"ending": "all 3 structures are tried"}) == "--fresh-seeds"

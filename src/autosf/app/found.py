@@ -12,7 +12,7 @@ import polars as pl
 from autosf.algebra.notebook import beside, facts
 from autosf.app.cluster_site import site_of
 from autosf.app.duration import seconds_given
-from autosf.app.final_model import final_model
+from autosf.app.final_model import final_model, has_model_of_winner
 from autosf.app.given import path_given, whole_number, whole_number_or_none
 from autosf.app.graphs import graph_of
 from autosf.app.predicting import AskableModel, load
@@ -211,10 +211,12 @@ def resume(
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
     retry_failed: bool = False,
+    track: Sequence[str] | str = (),
 ) -> Found:
     """Go on with the search in a run folder, however it was ended, to what it would have come to.
 
-    With `retry_failed` what failed because its worker was lost twice is tried again.
+    With `retry_failed` what failed because its worker was lost twice is tried again. One that has ended answers at
+    once, whatever has become of its graph. `track` is as in `search`.
     """
     workers = whole_number_or_none("workers", workers, 1)
     folder, place, seconds = path_given("run", run), device_of(device), seconds_given(budget)
@@ -222,12 +224,18 @@ def resume(
     waiting = pending(folder)
     if waiting:
         graph = requested_graph(folder, waiting.request)
-        begins = begun(graph, waiting.request, folder, workers=workers, is_pending=True)
-        return finished(begins, graph, workers, seconds, place, site)
-    opened = open_run(folder)
-    if retry_failed:
-        forget_failures(opened)
-    return finished(opened, graph_again(opened), workers, seconds, place, site)
+        opened = begun(graph, waiting.request, folder, workers=workers, is_pending=True)
+    else:
+        opened = open_run(folder)
+        if retry_failed:
+            forget_failures(opened)
+        outcome = outcome_of(opened)
+        if is_done(outcome, seconds) and has_model_of_winner(opened, outcome):
+            return Found(opened.folder, outcome)
+        graph = graph_again(opened)
+    described = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
+    with tracked(track, folder.name, described) as tracker:
+        return finished(opened, graph, workers, seconds, place, site, tracker)
 
 
 def finished(

@@ -79,6 +79,16 @@ class Outcome:
     rules: Rules = field(default_factory=Rules)
 
     @property
+    def decided_by(self) -> str | None:
+        """What named the winner of an ended search: the finals, the play-off, or what all trainings say together,
+        which for other strategies than `free` is the best figure."""
+        if self.state != "ended" or self.best is None:
+            return None
+        if any(one.valid_mrr for one in self.playoff):
+            return "playoff"
+        return "finals" if self.best.verdict else "trainings"
+
+    @property
     def is_played_off(self) -> bool:
         """Whether nothing but the winner's training can be missing."""
         return bool(self.playoff) or not self.contestants
@@ -189,6 +199,7 @@ def result_of(run: Run, outcome: Outcome | None = None) -> dict[str, Any]:
         "seconds": found.seconds,
         "state": found.state,
         "ending": found.ending,
+        "decided_by": found.decided_by,
         "run": near(run.folder),
         "model": near(run.model) if is_model_folder(run.model) else None,
         "strategy": run.plan.search["strategy"],

@@ -16,6 +16,7 @@ from autosf.app.answer import counted
 from autosf.app.drawing import as_text
 from autosf.app.duration import time_in_words
 from autosf.app.search_sample import told_part
+from autosf.search.record import OUT_OF_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,25 +24,33 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 ROWS = 10
+MORE_TIME = "the time was used up; resume with a larger --budget"
+DECIDED = {
+    "playoff": "the play-off, where the best were trained in full",
+    "finals": "seeds that took no part in the search",
+    "trainings": "all trainings together, as a lucky seed alone leads nobody",
+}
 
 
 def result_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
     """The winner drawn, the best ten, and what to do with it."""
     run = shlex.quote(result["run"])
     return [
-        winner(result["best"], result["playoff"] or ()),
+        winner(result["best"], result["playoff"] or (), one_seed_why(result)),
         *leaderboard_for_people({**result, "leaderboard": result["leaderboard"][:ROWS]}),
         f"\nmodel: {result['model']}\nask it: autosf predict {run} --head ... --relation ...",
     ]
 
 
-def winner(best: Mapping[str, Any], playoff: Sequence[Mapping[str, Any]] = ()) -> RenderableType:
+def winner(
+    best: Mapping[str, Any], playoff: Sequence[Mapping[str, Any]] = (), one_seed: str = ""
+) -> RenderableType:
     """The structure beside what is known of it."""
     structure = from_rows(best["structure"])
     title = f"{title_of(best)}: " if best["names"] else ""
     facts = [
         f"{title}validation MRR {measured(best)}{' in the search' if playoff else ''}",
-        *chances(best),
+        *chances(best, one_seed),
         *on_the_whole(playoff),
         f"models {', '.join(relation_kinds(structure))} relations",
         best["formula"],
@@ -51,7 +60,12 @@ def winner(best: Mapping[str, Any], playoff: Sequence[Mapping[str, Any]] = ()) -
     return Padding(table, (1, 0))
 
 
-def chances(best: Mapping[str, Any]) -> list[str]:
+def one_seed_why(result: Mapping[str, Any]) -> str:
+    """What to do where finals of one seed each cannot tell how surely a structure is better."""
+    return MORE_TIME if result["ending"] == OUT_OF_TIME else "--fresh-seeds"
+
+
+def chances(best: Mapping[str, Any], one_seed: str = "--fresh-seeds") -> list[str]:
     """How surely the winner is better than the runner-up and than the best human-designed structure."""
     lines = []
     if best["beats_runner_up"] is not None:
@@ -65,7 +79,7 @@ def chances(best: Mapping[str, Any]) -> list[str]:
         )
     elif human and human["structure"] != best["structure"]:
         told = f"ahead of {title_of(human)}, the best human-designed one, {measured(human)}"
-        lines.append(f"{told}:\none seed each does not tell how surely (--fresh-seeds)")
+        lines.append(f"{told}:\none seed each does not tell how surely ({one_seed})")
     elif human:
         lines.append("the best human-designed one: no other was found to be better")
     return lines
@@ -136,14 +150,24 @@ def leaderboard_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
         counts = (str(row[name]) for name in ("seeds", "epochs", "blocks"))
         mark = "  (the winner)" if row["structure"] == winning else ""
         table.add_row(str(place), f"{row['valid_mrr']:.4f}", spread, *counts, title_of(row) + mark)
-    return [head, "", table, *why_not_first(result, winning)]
+    return [head, "", table, *how_decided(result, winning)]
 
 
-def why_not_first(result: Mapping[str, Any], winning: Any) -> list[str]:
-    """A line where the winner is another than the first row, whose seeds took part in choosing it."""
-    if winning is None or result["leaderboard"][0]["structure"] == winning:
+def how_decided(result: Mapping[str, Any], winning: Any) -> list[str]:
+    """A line where the finals were not held, or where the winner is another than the first row, whose seeds took
+    part in choosing it."""
+    if winning is None:
         return []
-    decided = (
-        "the play-off, trained in full," if result["playoff"] else "seeds that took no part in the search"
-    )
-    return [f"\n{title_of(result['best'])} is the winner by {decided}; figures here are over all seeds"]
+    title, decided = title_of(result["best"]), result["decided_by"]
+    if lacks_finals(result):
+        again = f"`autosf resume {shlex.quote(result['run'])} --budget ...` goes on to them"
+        return [f"\nthe time ended before the finals: {title} is the best guess from all trainings; {again}"]
+    if result["leaderboard"][0]["structure"] == winning:
+        return []
+    return [f"\n{title} is the winner by {DECIDED[decided]}; figures here are over all seeds"]
+
+
+def lacks_finals(result: Mapping[str, Any]) -> bool:
+    """Whether the winner is the best guess, as fresh seeds had no time."""
+    chosen = result["decided_by"] == "trainings" and result["strategy"] == "free"
+    return bool(chosen and result["ending"] == OUT_OF_TIME)

@@ -25,7 +25,7 @@ from autosf.app.report.search_story import (
 )
 from autosf.app.run_results import outcome_of, result_of, search_settings
 from autosf.app.search_sample import final_settings, told_part
-from autosf.app.search_tables import measured, on_the_whole, standard_error, title_of
+from autosf.app.search_tables import lacks_finals, measured, on_the_whole, standard_error, title_of
 from autosf.app.searching import graph_again
 from autosf.errors import UserError, quoted, shown
 from autosf.graph.known_answers import known_answers
@@ -232,7 +232,7 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
     best = result["best"]
     if best is None:
         return ("No trial is finished yet.",)
-    name = f"The winner is {spoken(title_of(best))}" if best["names"] else "The winner has no name yet"
+    name = f"The winner is {spoken(title_of(best))}" if best["names"] else "The winner is a new structure"
     so_far = "" if outcome.state == "ended" else ", so far"
     lines = [f"{name}{so_far}: validation MRR {measured(best)}."]
     if best["beats_runner_up"] is not None:
@@ -249,6 +249,8 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
             f"It is ahead of {title_of(human)}, the best human-designed one at {measured(human)};"
             " one seed each does not tell how surely."
         )
+    if lacks_finals(result):
+        lines.append("The time ended before the finals: it is the best guess from all trainings.")
     elif human:
         lines.append("It was designed by people: no other was found to be better.")
     searched = ", ".join(["of the search", *told_part(result)])

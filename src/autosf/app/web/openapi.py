@@ -54,6 +54,7 @@ FINALIST = {
 SEARCH = {
     "state": {"type": "string", "enum": ["running", "stopped", "playoff", "training", "ended"]},
     "ending": nullable("string"),
+    "decided_by": nullable("string"),
     "version": TEXT,
     "trials": COUNT,
     "structures": COUNT,
