@@ -3,9 +3,11 @@
 import io
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -287,6 +289,10 @@ def test_a_changed_graph_is_refused_and_a_lost_one_is_not_needed(graph, tmp_path
     code, _, err = answered(capfd, "resume", tmp_path / "run")
     assert code == 2
     assert "the run began with another graph than rules is now" in err
+    train.write_text("torn")
+    code, _, err = answered(capfd, "resume", tmp_path / "run")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "mend it, or move it away to go on without it" in err
     shutil.rmtree(graph)
     code, result, err = answered(capfd, "resume", tmp_path / "run", "--workers", 1)
     assert (code, result["trials"], result["ending"]) == (0, 3, "all 3 trials are done")
@@ -295,6 +301,60 @@ def test_a_changed_graph_is_refused_and_a_lost_one_is_not_needed(graph, tmp_path
     assert model.graph is not None
     assert {label.rstrip("0123456789") for label in model.entities.labels} == {"e"}
     assert len(model.graph.test) == 0
+
+
+READS = """
+import ctypes, sys
+ctypes.CDLL(None).prctl(24, 1)  # root without its right to write everywhere, once it has begun anew
+import os
+os.execv(sys.executable, [sys.executable, "-m", "autosf", *sys.argv[1:]])
+"""
+
+
+def test_a_run_that_one_may_only_read_is_read(graph, tmp_path, capfd):
+    run = small_run(graph, tmp_path / "run")
+    code, whole, _ = answered(capfd, "resume", run.folder, "--workers", 1)
+    assert code == 0
+    folders = [run.folder, *(path for path in run.folder.rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        for command in ("leaderboard", "resume"):
+            words = [sys.executable, "-c", READS, command, str(run.folder), "--json"]
+            done = subprocess.run(words, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["leaderboard"] == whole["leaderboard"]
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("change", ["curve = '[[1'", "valid_mrr = 'hello'", "structure = '[[1'"])
+def test_a_damaged_row_is_told_in_a_line(graph, tmp_path, capfd, change):
+    run = small_run(graph, tmp_path / "run")
+    served(run, workers=1)
+    with closing(sqlite3.connect(run.ledger)) as ledger, ledger:
+        ledger.execute(f"UPDATE trials SET {change} WHERE rowid = 2")
+    for command in ("leaderboard", "resume"):
+        code, _, err = answered(capfd, command, run.folder)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "ledger.sqlite: expected a trial's row, found a damaged one" in err
+
+
+def test_a_model_that_has_lost_its_manifest_is_trained_again(graph, tmp_path, capfd):
+    run = small_run(graph, tmp_path / "run")
+    assert answered(capfd, "resume", run.folder, "--workers", 1)[0] == 0
+    weights = (run.model / "model.safetensors").read_bytes()
+    (run.model / "model.json").unlink()
+    assert answered(capfd, "resume", run.folder)[0] == 0
+    assert (run.model / "model.safetensors").read_bytes() == weights
+
+
+def test_what_has_ended_is_resumed_in_python_without_its_graph(graph, tmp_path, capfd):
+    run = small_run(graph, tmp_path / "run")
+    answered(capfd, "resume", run.folder, "--workers", 1)
+    (graph / "train.tsv").write_text("e0\trelation\te1\n")
+    assert len(autosf.resume(run.folder).records) == 3
 
 
 def test_before_any_trial_is_finished_people_are_told_what_is_going_on(graph, tmp_path, capfd):

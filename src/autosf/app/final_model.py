@@ -204,6 +204,8 @@ def train_in_run(run: Run, job: Job, report: Callable[[State], None]) -> None:
     with held(run.lock), threads_for(job.graph, job.settings), LiveFile(run) as live:
         kept = kept_model(run, job.out, job.structure)
         if kept is None or len(kept.entities) < len(job.graph.entities):
+            if not is_model_folder(job.out):
+                discard(job.out)  # what a disk or somebody has left of one
             discard_other_checkpoint(job)
             heard = live.winner(job.structure, job.settings.epochs, job.seed)
             run_training(job, True, both(heard, report), run.plan.command)

@@ -9,6 +9,7 @@ import time
 from dataclasses import asdict, replace
 from functools import partial
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autosf.algebra.zoo import named
@@ -25,7 +26,7 @@ from autosf.app.search_sample import (
     trial_settings,
 )
 from autosf.app.tuned_first import TUNED_WITH, forget_request, refuse_taken, tuned_settings
-from autosf.errors import UserError
+from autosf.errors import UserError, shown
 from autosf.runs.labels import labelled_graph
 from autosf.runs.ledger import held, opened_ledger
 from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
@@ -38,7 +39,6 @@ from autosf.search.strategies import asynchronous_strategy, strategy_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from autosf.app.request import Request
     from autosf.app.run_results import Outcome
@@ -128,10 +128,17 @@ def with_draw(
 
 
 def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> KnowledgeGraph:
-    """The run's graph from its source, if that is unchanged; if it is gone, as far as the run holds it."""
+    """The run's graph from its source, if that is unchanged; if it is gone, as far as the run holds it.
+
+    A source that is there and cannot be read is no reason to go on without the test triples.
+    """
     try:
         graph = graph_of(run.plan.source) if run.plan.source else None
     except UserError as error:
+        if Path(run.plan.source).exists():
+            raise UserError(
+                f"{error}; it is the graph of {shown(run.folder)}: mend it, or move it away to go on without it"
+            ) from None
         say(f"going on without the graph's source, so that the model will know no test triples ({error})")
         graph = None
     if graph is None and run.plan.search.get("sample"):

@@ -104,12 +104,12 @@ class Ledger:
         found = {}
         for key in keys:
             for row in self._read(RECORDS + OF_KEY, astuple(key)):
-                found[key] = record_of(row)
+                found[key] = self._record(row)
         return found
 
     def records(self) -> list[Record]:
         """All records in the order they were added, each with its canonical structure."""
-        return [record_of(row) for row in self._read(RECORDS + "ORDER BY rowid")]
+        return [self._record(row) for row in self._read(RECORDS + "ORDER BY rowid")]
 
     def attempts(self) -> list[tuple[Trial, str]]:
         """Every failed attempt with its reason, in order."""
@@ -128,6 +128,15 @@ class Ledger:
         """How long all sessions have run so far, this one included."""
         ((seconds,),) = self._read("SELECT coalesce(sum(seconds), 0.0) FROM sessions")
         return float(seconds)
+
+    def _record(self, row: tuple[Any, ...]) -> Record:
+        """The row's record; one that nobody of ours has written is told."""
+        try:
+            return record_of(row)
+        except (ValueError, TypeError, UserError) as error:
+            raise UserError(
+                f"{shown(self._path)}: expected a trial's row, found a damaged one ({error})"
+            ) from error
 
     def _write(self, statement: str, values: tuple[object, ...]) -> int | None:
         with told(self._path):
@@ -153,18 +162,45 @@ def opened_ledger(path: Path, now: Callable[[], float], writes: bool = False) ->
     """The ledger, to be read by anyone at any time, or written by the one driver that holds the run."""
     if not path.is_file():
         raise UserError(f"{shown(path)}: there is no ledger; name the folder of a run")
-    with told(path):
-        # Without an isolation level each statement is a transaction.
-        connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+    with told(path, writes):
+        connection = connected(path, writes)
     ledger = Ledger(path, connection, now)
     try:
-        with told(path):
+        with told(path, writes):
             refuse_foreign(path, connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA query_only = {0 if writes else 1}")
         yield ledger
     finally:
         ledger.close()
+
+
+def connected(path: Path, writes: bool) -> sqlite3.Connection:
+    """A connection to the file.
+
+    Even to read, SQLite writes an index beside it. Where it may not, as in an archive or a folder of somebody
+    else's, the file is read as it is, if all rows are in it.
+    """
+    try:
+        return connected_as(path, "")
+    except sqlite3.OperationalError:
+        if writes:
+            raise
+        log = path.with_name(f"{path.name}-wal")
+        has_log = log.is_file() and log.stat().st_size > 0
+        return connected_as(path, "?mode=ro" if has_log else "?mode=ro&immutable=1")
+
+
+def connected_as(path: Path, way: str) -> sqlite3.Connection:
+    """A connection that has read something; without an isolation level each statement is a transaction."""
+    place = f"{path.resolve().as_uri()}{way}"
+    connection = sqlite3.connect(place, uri=True, isolation_level=None, timeout=30)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
@@ -181,14 +217,17 @@ def refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def told(path: Path, writes: bool = True) -> Iterator[None]:
     """Faults of the file or the disk as one line; whatever was added before is safe."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise UserError(
-            f"{shown(path)}: cannot go on ({error}); all rows before are safe: mend it, then resume the run"
-        ) from error
+        cure = (
+            "cannot go on ({}); all rows before are safe: mend it, then resume the run"
+            if writes
+            else "cannot be read ({}); if its folder cannot be written to, copy the run elsewhere"
+        )
+        raise UserError(f"{shown(path)}: {cure.format(error)}") from error
     except sqlite3.DatabaseError as error:
         raise UserError(
             f"{shown(path)}: expected a ledger, found a damaged or other file ({error})"
@@ -198,7 +237,7 @@ def told(path: Path) -> Iterator[None]:
 def record_of(row: tuple[Any, ...]) -> Record:
     structure, epochs, seed, valid_mrr, trained, curve, seconds, failure = row
     trial = Trial(from_json(structure), epochs, seed)
-    return Record(trial, valid_mrr, trained, curve_of(json.loads(curve)), seconds, failure)
+    return Record(trial, float(valid_mrr), trained, curve_of(json.loads(curve)), float(seconds), failure)
 
 
 @contextmanager
