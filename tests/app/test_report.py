@@ -14,6 +14,7 @@ import pytest
 
 from autosf.algebra.zoo import named
 from autosf.app.cli import run as autosf
+from autosf.app.final_model import final_model
 from autosf.app.pages import environment
 from autosf.app.predicting import load
 from autosf.app.report import render, write_report
@@ -259,6 +260,23 @@ def test_the_opponent_is_the_best_human_designed_one_but_the_winner(ended):
     assert portrait(best_human(itself)).title in ("DistMult", "Analogy", "SimplE")
     untried = replace(outcome, standings=(), best=replace(outcome.best, verdict=None))
     assert portrait(best_human(untried)).title == "ComplEx"
+
+
+def test_what_no_search_tried_is_not_called_the_best(tmp_path, graph, ended, html):
+    assert "beside that of ComplEx, the best human-designed structure," in " ".join(html.split())
+    run, new = made_run(tmp_path / "run", graph, "random"), tried()[-3:]
+    add_trials(run, new)
+    finish(run)
+    final_model(run, graph, "cpu")
+    untried = "ComplEx, which stands for what people designed (this search tried none of it),"
+    assert content_of(run).missing[-1].startswith(f"{untried} is not trained to compare with")
+    train_opponent(run, opponent_of(run, outcome_of(run)), "cpu", pytest.fail, lambda _: None)
+    page = " ".join(render(run).split())
+    assert f"beside that of {untried} trained with the same settings" in page
+    assert "best human-designed" not in page
+    outcome = outcome_of(ended)
+    itself = replace(outcome, best=replace(outcome.best, structure=COMPLEX, verdict=None))
+    assert opponent_of(ended, itself).role == "the best human-designed structure but for the winner itself"
 
 
 def test_rivals_are_drawn_beside(tmp_path, ended, graph):
