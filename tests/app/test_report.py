@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from autosf.algebra.invariance import canonical
 from autosf.algebra.zoo import named
 from autosf.app.cli import run as autosf
 from autosf.app.final_model import final_model
@@ -20,7 +21,7 @@ from autosf.app.predicting import load
 from autosf.app.report import render, write_report
 from autosf.app.report.comparison import Ground, compared, split_in_two
 from autosf.app.report.content import content_of
-from autosf.app.report.figures import in_sight
+from autosf.app.report.figures import figures, in_sight
 from autosf.app.report.opponent import CHEAP, best_human, opponent_of, train_opponent
 from autosf.app.report.portrait import case_headings, portrait
 from autosf.app.report.search_story import Predicted, covered, over_seeds, rank_correlation
@@ -32,8 +33,9 @@ from autosf.graph.known_answers import known_answers
 from autosf.graph.negatives import LabelledTriples
 from autosf.graph.writing import write_graph
 from autosf.runs.history import added_epochs, search_curve
-from autosf.runs.ledger import held
+from autosf.runs.ledger import held, opened_ledger
 from autosf.runs.run import open_run
+from autosf.runs.task import key_of
 from autosf.search.record import Record, Trial
 from autosf.search.settings import SearchSettings
 from searched_run import NASTY, SETTINGS, add_trials, ended_run, finish, made_run, nasty_graph, tried
@@ -340,6 +342,25 @@ def test_learning_curves_are_over_the_seeds(report):
     curves = ((1, 0.1), (2, 0.2)), ((2, 0.4),)
     one, other = (Record(Trial(SIMPLE, 2, seed), 0.2, 2, curve) for seed, curve in enumerate(curves))
     assert over_seeds([one, other]) == ((2, pytest.approx(0.3), 0.2, 0.4),)
+
+
+def test_only_the_winners_curve_is_called_its(tmp_path, graph):
+    """Best so far may be a structure of which there is a short training alone."""
+    run, (first, second, *_) = made_run(tmp_path / "run", graph), tried()
+    add_trials(run, [first])
+    with opened_ledger(run.ledger, lambda: 2_000.0, writes=True) as ledger:
+        trial = Trial(second, 1, 0)
+        ledger.add(key_of(trial, run.graph, SETTINGS), Record(trial, 0.99, 1, ((1, 0.99),)))
+    found = content_of(run)
+    drawn = figures(found)["learning-curves"]
+    assert found.winner.rows == canonical(second, "extended").rows
+    assert [curve.is_winner for curve in found.learning_curves] == [False]
+    assert "the winner" not in drawn.svg
+    assert drawn.note == "The best so far is not trained to the full yet. "
+    add_trials(run, [second], bonus=1.0)
+    found = content_of(run)
+    assert [curve.is_winner for curve in found.learning_curves] == [True, False]
+    assert "the winner" in figures(found)["learning-curves"].svg
 
 
 def test_each_structure_is_predicted_from_the_others(report):

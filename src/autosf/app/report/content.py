@@ -128,7 +128,12 @@ def content_of(run: Run, rivals: Sequence[Run] = (), test: bool = False) -> Repo
         winner=winner,
         human=human_designed(),
         search_curves=search_curves(run, outcome, rivals),
-        learning_curves=learning_curves(outcome.records, curves_wanted(outcome), search_settings(run).epochs),
+        learning_curves=learning_curves(
+            outcome.records,
+            curves_wanted(outcome),
+            best.structure if best else None,
+            search_settings(run).epochs,
+        ),
         prediction=told,
         comparison=comparison,
         opponent=opponent.role if opponent else "",

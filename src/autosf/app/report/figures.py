@@ -151,9 +151,7 @@ def leaderboard_figure(report: Report) -> Figure:
 def learning_figure(curves: Sequence[LearningCurve]) -> Figure:
     title = "Learning curves"
     least = in_sight([curve.points[-1][1] for curve in curves])
-    seen = {
-        learner(curve, place): curve for place, curve in enumerate(curves) if curve.points[-1][1] >= least
-    }
+    seen = {learner(curve): curve for curve in curves if curve.points[-1][1] >= least}
     series = [
         Series(
             name,
@@ -171,12 +169,14 @@ def learning_figure(curves: Sequence[LearningCurve]) -> Figure:
     )
     unseen = [curve.title for curve in curves if curve not in seen.values()]
     note = f"Not drawn, as far below: {', '.join(unseen)}. " if unseen else ""
+    if not any(curve.is_winner for curve in curves):
+        note += "The best so far is not trained to the full yet. "
     return Figure("learning-curves", title, svg, columns, rows, note)
 
 
-def learner(curve: LearningCurve, number: int) -> str:
+def learner(curve: LearningCurve) -> str:
     """What a learning curve is called."""
-    if number == 0:
+    if curve.is_winner:
         return "the winner"
     return f"place {curve.place}" if curve.title.startswith("[") else curve.title
 

@@ -50,6 +50,7 @@ class LearningCurve:
 
     title: str
     place: int  # on the leaderboard
+    is_winner: bool  # or the best so far
     rows: Rows
     seeds: int
     points: tuple[tuple[int, float, float, float], ...]  # epoch, mean, least, most
@@ -115,9 +116,10 @@ def rival(run: Run, other: Run) -> Outcome:
 
 
 def learning_curves(
-    records: Sequence[Record], chosen: Mapping[Structure, int], full: int
+    records: Sequence[Record], chosen: Mapping[Structure, int], winner: Structure | None, full: int
 ) -> tuple[LearningCurve, ...]:
     """The curves of the chosen structures, given with their places, as far as they were trained to the full."""
+    own = None if winner is None else canonical(winner, "extended")
     runs = {
         canonical(structure, "extended"): of_one for structure, of_one in full_runs(records, full).items()
     }
@@ -126,7 +128,14 @@ def learning_curves(
         of_one = [run for run in runs.get(canonical(structure, "extended"), ()) if run.curve]
         if of_one and len(curves) < LEARNING_CURVES:
             curves.append(
-                LearningCurve(title_of(structure), place, structure.rows, len(of_one), over_seeds(of_one))
+                LearningCurve(
+                    title=title_of(structure),
+                    place=place,
+                    is_winner=canonical(structure, "extended") == own,
+                    rows=structure.rows,
+                    seeds=len(of_one),
+                    points=over_seeds(of_one),
+                )
             )
     return tuple(curves)
 
