@@ -25,7 +25,7 @@ from autosf.app.report.figures import figures, in_sight
 from autosf.app.report.opponent import CHEAP, best_human, opponent_of, train_opponent
 from autosf.app.report.portrait import case_headings, portrait
 from autosf.app.report.search_story import Predicted, covered, over_seeds, rank_correlation
-from autosf.app.run_results import outcome_of
+from autosf.app.run_results import near, outcome_of
 from autosf.errors import UserError
 from autosf.evaluation.metrics import by_group, each_relation, summarise
 from autosf.evaluation.ranking import rank
@@ -294,6 +294,28 @@ def test_rivals_are_drawn_beside(tmp_path, ended, graph):
     hidden = made_run(tmp_path / "hidden", graph, hide_test=True)
     with pytest.raises(UserError, match="ranked otherwise"):
         content_of(ended, [hidden])
+
+
+def test_a_rival_is_named_apart_and_has_to_compare(tmp_path, ended, graph, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    wider = replace(SETTINGS, dimension=16, learning_rate=0.1)
+    rival = made_run(tmp_path / "other" / ended.folder.name, graph, settings=wider)
+    add_trials(rival, tried(3))
+    found = content_of(ended, [rival])
+    first, second = found.search_curves
+    assert (first.run, second.run) == (near(ended.folder), "other/run")
+    assert second.name == "free (other/run)"
+    assert figures(found)["search-curve"].note == (
+        "Other settings of free (other/run): dimension 16, learning_rate 0.1. "
+    )
+    assert figures(content_of(ended))["search-curve"].note == ""
+    for twice in ([ended], [rival, rival]):
+        with pytest.raises(UserError, match="given twice"):
+            content_of(ended, twice)
+    few = made_run(tmp_path / "few", graph, settings=replace(SETTINGS, validation_candidates=5))
+    with pytest.raises(UserError, match="expected validation_candidates 0, found 5"):
+        content_of(ended, [few])
 
 
 def test_a_user_is_told_in_one_line(tmp_path, ended, capfd):

@@ -118,7 +118,18 @@ def search_figure(curves: Sequence[SearchCurve]) -> Figure:
     series = [Series(curve.name, [point for point in curve.points if point[1] >= least]) for curve in curves]
     svg = line_chart(series, title=title, x_label="trained epochs", y_label=f"best {MRR}", steps=True)
     rows = tuple((curve.name, curve.run, *point) for curve in curves for point in curve.points)
-    return Figure("search-curve", title, svg, ("search", "run", "trained_epochs", "best_valid_mrr"), rows)
+    columns = ("search", "run", "trained_epochs", "best_valid_mrr")
+    return Figure("search-curve", title, svg, columns, rows, trained_otherwise(curves))
+
+
+def trained_otherwise(curves: Sequence[SearchCurve]) -> str:
+    """A sentence on each search that was not trained as the first one was."""
+    told = [
+        (curve.name, ", ".join(f"{name} {value}" for name, value in curve.other_settings.items()))
+        for curve in curves
+        if curve.other_settings
+    ]
+    return "".join(f"Other settings of {name}: {settings}. " for name, settings in told)
 
 
 def leaderboard_figure(report: Report) -> Figure:

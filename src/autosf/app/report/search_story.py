@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from statistics import correlation, fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from threadpoolctl import threadpool_limits
@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from autosf.algebra.features import ENCODERS
 from autosf.algebra.invariance import canonical
 from autosf.app.report.portrait import title_of
-from autosf.app.run_results import outcome_of, search_settings, tuning_seconds
+from autosf.app.run_results import near, outcome_of, search_settings, tuning_seconds
 from autosf.errors import UserError, shown
 from autosf.runs.history import added_epochs, search_curve
 from autosf.runs.ledger import opened_ledger
@@ -36,11 +36,13 @@ LEARNING_CURVES = 6
 
 @dataclass(frozen=True, slots=True)
 class SearchCurve:
-    """The best validation MRR so far against the epochs trained; `run` is the folder's name."""
+    """The best validation MRR so far against the epochs trained; `run` is the folder's name, or its path where
+    another's name is the same. `other_settings` are those of training that differ from the first run's."""
 
     name: str
     run: str
     strategy: str
+    other_settings: dict[str, Any]
     points: tuple[tuple[int, float], ...]
 
 
@@ -94,14 +96,32 @@ class TimeSpent:
 
 def search_curves(run: Run, outcome: Outcome, others: Sequence[Run]) -> tuple[SearchCurve, ...]:
     """The run's curve and those of its rivals on the same graph, each under a name of its own."""
+    refuse_twice([run, *others])
     found = [(run, outcome.records), *((other, rival(run, other).records) for other in others)]
     strategies = [search_settings(one).strategy for one, _ in found]
+    folders = [one.folder.name for one, _ in found]
+    own = run.plan.settings.as_dict()
     curves = []
-    for (one, records), strategy in zip(found, strategies, strict=True):
-        name = strategy if strategies.count(strategy) == 1 else f"{strategy} ({one.folder.name})"
-        points = tuple(search_curve(records, search_settings(one)))
-        curves.append(SearchCurve(name, one.folder.name, strategy, points))
+    for (one, records), strategy, folder in zip(found, strategies, folders, strict=True):
+        place = folder if folders.count(folder) == 1 else near(one.folder)
+        curves.append(
+            SearchCurve(
+                name=strategy if strategies.count(strategy) == 1 else f"{strategy} ({place})",
+                run=place,
+                strategy=strategy,
+                other_settings={k: v for k, v in one.plan.settings.as_dict().items() if v != own[k]},
+                points=tuple(search_curve(records, search_settings(one))),
+            )
+        )
     return tuple(curves)
+
+
+def refuse_twice(runs: Sequence[Run]) -> None:
+    """Raise if a run is to be drawn beside itself."""
+    folders = [run.folder for run in runs]
+    for place, folder in enumerate(folders):
+        if folder in folders[:place]:
+            raise UserError(f"{shown(folder)}: given twice; expected another search of the same graph")
 
 
 def rival(run: Run, other: Run) -> Outcome:
@@ -111,6 +131,11 @@ def rival(run: Run, other: Run) -> Outcome:
     if other.plan.hide_test != run.plan.hide_test:
         raise UserError(
             f"{shown(other.folder)}: its validation was ranked otherwise (--hide-test): no MRR of it compares"
+        )
+    own, its = (one.plan.settings.validation_candidates for one in (run, other))
+    if its != own:
+        raise UserError(
+            f"{shown(other.folder)}: expected validation_candidates {own}, found {its}: no MRR of it compares"
         )
     return outcome_of(other)
 
