@@ -25,7 +25,7 @@ from autosf.app.report.figures import figures, in_sight
 from autosf.app.report.opponent import CHEAP, best_human, opponent_of, train_opponent
 from autosf.app.report.portrait import case_headings, portrait
 from autosf.app.report.search_story import Predicted, covered, over_seeds, rank_correlation
-from autosf.app.run_results import near, outcome_of
+from autosf.app.run_results import near, outcome_of, zoo_names
 from autosf.errors import UserError
 from autosf.evaluation.metrics import by_group, each_relation, summarise
 from autosf.evaluation.ranking import rank
@@ -383,6 +383,20 @@ def test_only_the_winners_curve_is_called_its(tmp_path, graph):
     found = content_of(run)
     assert [curve.is_winner for curve in found.learning_curves] == [True, False]
     assert "the winner" in figures(found)["learning-curves"].svg
+
+
+def test_a_full_training_that_stopped_early_is_no_short_one(tmp_path, graph):
+    run, (first, *others) = made_run(tmp_path / "run", graph), tried(14)
+    new = [structure for structure in others if not zoo_names(structure)]
+    add_trials(run, [first])
+    with opened_ledger(run.ledger, lambda: 2_000.0, writes=True) as ledger:
+        for structure, asked in zip(new, (SETTINGS.epochs, 2), strict=False):
+            trial = Trial(structure, asked, 0)
+            ledger.add(key_of(trial, run.graph, SETTINGS), Record(trial, 0.5, 2, ((2, 0.5),)))
+    drawn = figures(content_of(run))["leaderboard"].svg
+    clouds = {cloud.get("class"): len(list(cloud.iter("circle"))) for cloud in ElementTree.fromstring(drawn)
+              if cloud.find("circle/title") is not None}  # fmt: skip
+    assert clouds == {"s1": 1, "s2": 1, "s3": 1}  # new, known before, new and briefly trained
 
 
 def test_each_structure_is_predicted_from_the_others(report):

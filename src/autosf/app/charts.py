@@ -76,7 +76,7 @@ def scatter_chart(
     series: Sequence[Series], *, title: str, x_label: str, y_label: str, diagonal: bool = False
 ) -> str:
     """Points; with the diagonal both axes have the same range, and y = x is drawn."""
-    shown = [finite(one) for one in series]
+    shown = [one for one in map(finite, series) if one.points]
     x, y = plane(shown, TOP + legend_height(shown), alike=diagonal)
     across = path([(x(x.low), y(x.low)), (x(x.high), y(x.high))], "diagonal") if diagonal else ""
     drawn = "".join(group(number, dots(one, x, y, 4, faint=False)) for number, one in enumerate(shown))

@@ -252,6 +252,7 @@ def standing_as_json(standing: Standing) -> dict[str, Any]:
         "spread": standing.spread,
         "seeds": standing.seeds,
         "epochs": standing.epochs,
+        "trial_epochs": standing.trial_epochs,
         "blocks": standing.structure.blocks,
         "names": zoo_names(standing.structure),
     }

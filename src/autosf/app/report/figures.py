@@ -140,7 +140,7 @@ def leaderboard_figure(report: Report) -> Figure:
     seen = [row for row in rows if row["valid_mrr"] >= least]
     clouds: dict[str, list[dict[str, Any]]] = {"new": [], "known before": [], "new, briefly trained": []}
     for row in seen:
-        is_short = row["epochs"] < report.circumstances.search["epochs"]
+        is_short = row["trial_epochs"] < report.circumstances.search["epochs"]
         clouds["known before" if row["names"] else "new, briefly trained" if is_short else "new"].append(row)
     series = [
         Series(
