@@ -38,6 +38,7 @@ from autosf.runs.run import open_run
 from autosf.runs.task import key_of
 from autosf.search.record import Record, Trial
 from autosf.search.settings import SearchSettings
+from autosf.search.verdict import fresh_seeds
 from searched_run import NASTY, SETTINGS, add_trials, ended_run, finish, made_run, nasty_graph, tried
 
 COMPLEX, SIMPLE = named("complex").structure, named("simple").structure
@@ -153,6 +154,26 @@ def test_the_winner_is_beside_the_four(report, html):
     assert html.count('class="structure"') >= 1 + 4 + min(12, len(report.result["leaderboard"]))
     assert report.headline[0].startswith("The winner has no name yet: validation MRR")
     assert "better than ComplEx, the best human-designed one" in report.headline[-1]
+
+
+def test_the_winner_is_marked_on_the_leaderboard_though_a_lucky_seed_is_above_it(tmp_path, graph):
+    run, (lucky, *others) = made_run(tmp_path / "run", graph), tried()
+    add_trials(run, [lucky], bonus=5.0)
+    add_trials(run, others)
+    for seed in fresh_seeds(SearchSettings(strategy="free", epochs=SETTINGS.epochs)):
+        add_trials(run, [others[-1]], seed=seed, bonus=0.5)
+        add_trials(run, [others[0]], seed=seed)
+    assert "the winner</span>" not in render(run), "the finals are not over"
+    finish(run)
+    html = render(run)
+    first, second = re.findall(r'<th scope="row"><span class="with-thumb">.*', html)[:2]
+    assert "the winner</span>" not in first
+    assert "the winner</span>" in second
+    assert "is the winner by seeds that took no part in the search; figures here are over all seeds." in html
+
+
+def test_kinds_of_relations_are_told_with_their_counts(html):
+    assert re.search(r"Relations that are 1-1: \d+, 1-N: \d+, N-1: \d+, N-N: \d+\.", html)
 
 
 def test_models_are_measured_as_the_search_ranks(ended, report, graph):
