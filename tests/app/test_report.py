@@ -15,7 +15,7 @@ import pytest
 from autosf.algebra.invariance import canonical
 from autosf.algebra.zoo import named
 from autosf.app.cli import run as autosf
-from autosf.app.final_model import final_model
+from autosf.app.final_model import final_model, has_model_of_winner, kept_entities, kept_model
 from autosf.app.pages import environment
 from autosf.app.predicting import load
 from autosf.app.report import render, write_report
@@ -25,7 +25,7 @@ from autosf.app.report.figures import figures, in_sight
 from autosf.app.report.opponent import CHEAP, best_human, opponent_of, train_opponent
 from autosf.app.report.portrait import case_headings, portrait
 from autosf.app.report.search_story import Predicted, covered, over_seeds, rank_correlation
-from autosf.app.run_results import near, outcome_of, zoo_names
+from autosf.app.run_results import near, outcome_of, structure_meant, zoo_names
 from autosf.errors import UserError
 from autosf.evaluation.metrics import by_group, each_relation, summarise
 from autosf.evaluation.ranking import rank
@@ -265,6 +265,20 @@ def test_the_human_designed_one_is_trained_once(tmp_path, graph, capfd):
     again, err = answered(capfd, run.folder)
     assert err == ""
     assert again["comparison"]["models"] == found["comparison"]["models"]
+
+
+def test_what_a_models_manifest_tells_is_asked_of_it_alone(tmp_path, ended):
+    folder = tmp_path / "run"
+    shutil.copytree(ended.folder, folder)
+    (folder / "model" / "model.safetensors").unlink()
+    run = open_run(folder)
+    best = outcome_of(run).best.structure
+    assert has_model_of_winner(run, outcome_of(run))
+    assert structure_meant(str(run.model)) == best
+    assert kept_entities(run, run.model, best) == 24
+    assert kept_entities(run, run.model, COMPLEX) is None
+    with pytest.raises(UserError, match=r"model.safetensors: missing"):
+        kept_model(run, run.model, best)
 
 
 def test_a_costly_one_is_trained_only_if_asked_for(tmp_path, graph, capfd):

@@ -27,6 +27,7 @@ from autosf.app.run_results import outcome_of, result_of, search_settings
 from autosf.app.search_sample import final_settings, told_part
 from autosf.app.search_tables import measured, on_the_whole, standard_error, title_of
 from autosf.app.searching import graph_again
+from autosf.embedding.model_folder import manifest_of
 from autosf.errors import UserError, quoted, shown
 from autosf.graph.known_answers import known_answers
 from autosf.graph.statistics import RelationDetail, all_warnings, statistics
@@ -201,10 +202,9 @@ def common_ground(run: Run, graph: KnowledgeGraph, entities: int) -> Ground | No
 
 def given_negatives(run: Run, graph: KnowledgeGraph) -> Negatives | None:
     """The labelled triples that came with the graph, if any did."""
-    from autosf.app.predicting import load
     from autosf.graph.negatives import read_negatives
 
-    folder = folder_with_negatives(load(run.folder).facts)
+    folder = folder_with_negatives(manifest_of(run.model))
     return None if folder is None else read_negatives(folder, graph)
 
 
