@@ -18,11 +18,12 @@ from autosf.app.cli import run as autosf
 from autosf.app.final_model import final_model, has_model_of_winner, kept_entities, kept_model
 from autosf.app.pages import environment
 from autosf.app.predicting import load
-from autosf.app.report import render, write_report
+from autosf.app.report import write_report
 from autosf.app.report.comparison import Ground, compared, split_in_two
 from autosf.app.report.content import content_of
 from autosf.app.report.figures import figures, in_sight
 from autosf.app.report.opponent import CHEAP, best_human, opponent_of, train_opponent
+from autosf.app.report.page import page
 from autosf.app.report.portrait import case_headings, portrait
 from autosf.app.report.search_story import Predicted, covered, over_seeds, rank_correlation
 from autosf.app.run_results import near, outcome_of, structure_meant, zoo_names
@@ -65,6 +66,12 @@ def report(ended):
 @pytest.fixture(scope="module")
 def html(ended):
     return render(ended)
+
+
+def render(run) -> str:
+    """A run's report as HTML."""
+    report = content_of(run)
+    return page(report, figures(report))
 
 
 def answered(capfd, *arguments):
