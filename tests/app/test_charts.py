@@ -89,10 +89,15 @@ def test_series_are_told_apart_by_name_once_there_are_two():
     assert {"free", "tpe"} <= {node.text for node in both.iter("text")}
 
 
-@pytest.mark.parametrize("stacked", [False, True])
-def test_bars_are_as_long_as_their_values(stacked):
+def test_a_cloud_without_points_is_not_in_the_legend():
+    clouds = [Series("new", [(1, 1)]), Series("known", []), Series("brief", [(2, 2), (3, nan)])]
+    root = ElementTree.fromstring(scatter_chart(clouds, **AXES))
+    assert [text.text for text in root.iter("text") if text.get("class") == "strong"] == ["new", "brief"]
+
+
+def test_bars_are_as_long_as_their_values():
     bars = [Bar("one", [1.0, 2.0]), Bar("two", [4.0, 0.0])]
-    root = ElementTree.fromstring(bar_chart(bars, series=["x", "y"], title="t", x_label="s", stacked=stacked))
+    root = ElementTree.fromstring(bar_chart(bars, series=["x", "y"], title="t", x_label="s"))
     told = [node for node in root.iter("rect") if node.find("title") is not None]
     widths = [float(node.get("width")) for node in told]
     assert [width / widths[0] for width in widths] == pytest.approx([1, 2, 4, 0], abs=0.01)

@@ -12,18 +12,21 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from autosf.algebra.invariance import canonical
 from autosf.algebra.zoo import named
 from autosf.app.cli import run as autosf
+from autosf.app.final_model import final_model, has_model_of_winner, kept_entities, kept_model
 from autosf.app.pages import environment
 from autosf.app.predicting import load
-from autosf.app.report import render, write_report
+from autosf.app.report import write_report
 from autosf.app.report.comparison import Ground, compared, split_in_two
 from autosf.app.report.content import content_of
-from autosf.app.report.figures import in_sight
+from autosf.app.report.figures import figures, in_sight
 from autosf.app.report.opponent import CHEAP, best_human, opponent_of, train_opponent
+from autosf.app.report.page import page
 from autosf.app.report.portrait import case_headings, portrait
 from autosf.app.report.search_story import Predicted, covered, over_seeds, rank_correlation
-from autosf.app.run_results import outcome_of
+from autosf.app.run_results import near, outcome_of, structure_meant, zoo_names
 from autosf.errors import UserError
 from autosf.evaluation.metrics import by_group, each_relation, summarise
 from autosf.evaluation.ranking import rank
@@ -31,10 +34,12 @@ from autosf.graph.known_answers import known_answers
 from autosf.graph.negatives import LabelledTriples
 from autosf.graph.writing import write_graph
 from autosf.runs.history import added_epochs, search_curve
-from autosf.runs.ledger import held
+from autosf.runs.ledger import held, opened_ledger
 from autosf.runs.run import open_run
+from autosf.runs.task import key_of
 from autosf.search.record import Record, Trial
 from autosf.search.settings import SearchSettings
+from autosf.search.verdict import fresh_seeds
 from searched_run import NASTY, SETTINGS, add_trials, ended_run, finish, made_run, nasty_graph, tried
 
 COMPLEX, SIMPLE = named("complex").structure, named("simple").structure
@@ -61,6 +66,12 @@ def report(ended):
 @pytest.fixture(scope="module")
 def html(ended):
     return render(ended)
+
+
+def render(run) -> str:
+    """A run's report as HTML."""
+    report = content_of(run)
+    return page(report, figures(report))
 
 
 def answered(capfd, *arguments):
@@ -150,6 +161,26 @@ def test_the_winner_is_beside_the_four(report, html):
     assert html.count('class="structure"') >= 1 + 4 + min(12, len(report.result["leaderboard"]))
     assert report.headline[0].startswith("The winner is a new structure: validation MRR")
     assert "better than ComplEx, the best human-designed one" in report.headline[-1]
+
+
+def test_the_winner_is_marked_on_the_leaderboard_though_a_lucky_seed_is_above_it(tmp_path, graph):
+    run, (lucky, *others) = made_run(tmp_path / "run", graph), tried()
+    add_trials(run, [lucky], bonus=5.0)
+    add_trials(run, others)
+    for seed in fresh_seeds(SearchSettings(strategy="free", epochs=SETTINGS.epochs)):
+        add_trials(run, [others[-1]], seed=seed, bonus=0.5)
+        add_trials(run, [others[0]], seed=seed)
+    assert "the winner</span>" not in render(run), "the finals are not over"
+    finish(run)
+    html = render(run)
+    first, second = re.findall(r'<th scope="row"><span class="with-thumb">.*', html)[:2]
+    assert "the winner</span>" not in first
+    assert "the winner</span>" in second
+    assert "is the winner by seeds that took no part in the search; figures here are over all seeds." in html
+
+
+def test_kinds_of_relations_are_told_with_their_counts(html):
+    assert re.search(r"Relations that are 1-1: \d+, 1-N: \d+, N-1: \d+, N-N: \d+\.", html)
 
 
 def test_models_are_measured_as_the_search_ranks(ended, report, graph):
@@ -243,6 +274,20 @@ def test_the_human_designed_one_is_trained_once(tmp_path, graph, capfd):
     assert again["comparison"]["models"] == found["comparison"]["models"]
 
 
+def test_what_a_models_manifest_tells_is_asked_of_it_alone(tmp_path, ended):
+    folder = tmp_path / "run"
+    shutil.copytree(ended.folder, folder)
+    (folder / "model" / "model.safetensors").unlink()
+    run = open_run(folder)
+    best = outcome_of(run).best.structure
+    assert has_model_of_winner(run, outcome_of(run))
+    assert structure_meant(str(run.model)) == best
+    assert kept_entities(run, run.model, best) == 24
+    assert kept_entities(run, run.model, COMPLEX) is None
+    with pytest.raises(UserError, match=r"model.safetensors: missing"):
+        kept_model(run, run.model, best)
+
+
 def test_a_costly_one_is_trained_only_if_asked_for(tmp_path, graph, capfd):
     run = ended_run(tmp_path / "run", graph, seconds=2 * CHEAP)
     found, err = answered(capfd, run.folder)
@@ -261,6 +306,23 @@ def test_the_opponent_is_the_best_human_designed_one_but_the_winner(ended):
     assert portrait(best_human(untried)).title == "ComplEx"
 
 
+def test_what_no_search_tried_is_not_called_the_best(tmp_path, graph, ended, html):
+    assert "beside that of ComplEx, the best human-designed structure," in " ".join(html.split())
+    run, new = made_run(tmp_path / "run", graph, "random"), tried()[-3:]
+    add_trials(run, new)
+    finish(run)
+    final_model(run, graph, "cpu")
+    untried = "ComplEx, which stands for what people designed (this search tried none of it),"
+    assert content_of(run).missing[-1].startswith(f"{untried} is not trained to compare with")
+    train_opponent(run, opponent_of(run, outcome_of(run)), "cpu", pytest.fail, lambda _: None)
+    page = " ".join(render(run).split())
+    assert f"beside that of {untried} trained with the same settings" in page
+    assert "best human-designed" not in page
+    outcome = outcome_of(ended)
+    itself = replace(outcome, best=replace(outcome.best, structure=COMPLEX, verdict=None))
+    assert opponent_of(ended, itself).role == "the best human-designed structure but for the winner itself"
+
+
 def test_rivals_are_drawn_beside(tmp_path, ended, graph):
     rival = made_run(tmp_path / "rival", graph, "random")
     add_trials(rival, tried(6))
@@ -274,6 +336,28 @@ def test_rivals_are_drawn_beside(tmp_path, ended, graph):
     hidden = made_run(tmp_path / "hidden", graph, hide_test=True)
     with pytest.raises(UserError, match="ranked otherwise"):
         content_of(ended, [hidden])
+
+
+def test_a_rival_is_named_apart_and_has_to_compare(tmp_path, ended, graph, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    wider = replace(SETTINGS, dimension=16, learning_rate=0.1)
+    rival = made_run(tmp_path / "other" / ended.folder.name, graph, settings=wider)
+    add_trials(rival, tried(3))
+    found = content_of(ended, [rival])
+    first, second = found.search_curves
+    assert (first.run, second.run) == (near(ended.folder), "other/run")
+    assert second.name == "free (other/run)"
+    assert figures(found)["search-curve"].note == (
+        "Other settings of free (other/run): dimension 16, learning_rate 0.1. "
+    )
+    assert figures(content_of(ended))["search-curve"].note == ""
+    for twice in ([ended], [rival, rival]):
+        with pytest.raises(UserError, match="given twice"):
+            content_of(ended, twice)
+    few = made_run(tmp_path / "few", graph, settings=replace(SETTINGS, validation_candidates=5))
+    with pytest.raises(UserError, match="expected validation_candidates 0, found 5"):
+        content_of(ended, [few])
 
 
 def test_a_user_is_told_in_one_line(tmp_path, ended, capfd):
@@ -322,6 +406,39 @@ def test_learning_curves_are_over_the_seeds(report):
     curves = ((1, 0.1), (2, 0.2)), ((2, 0.4),)
     one, other = (Record(Trial(SIMPLE, 2, seed), 0.2, 2, curve) for seed, curve in enumerate(curves))
     assert over_seeds([one, other]) == ((2, pytest.approx(0.3), 0.2, 0.4),)
+
+
+def test_only_the_winners_curve_is_called_its(tmp_path, graph):
+    """Best so far may be a structure of which there is a short training alone."""
+    run, (first, second, *_) = made_run(tmp_path / "run", graph), tried()
+    add_trials(run, [first])
+    with opened_ledger(run.ledger, lambda: 2_000.0, writes=True) as ledger:
+        trial = Trial(second, 1, 0)
+        ledger.add(key_of(trial, run.graph, SETTINGS), Record(trial, 0.99, 1, ((1, 0.99),)))
+    found = content_of(run)
+    drawn = figures(found)["learning-curves"]
+    assert found.winner.rows == canonical(second, "extended").rows
+    assert [curve.is_winner for curve in found.learning_curves] == [False]
+    assert "the winner" not in drawn.svg
+    assert drawn.note == "The best so far is not trained to the full yet. "
+    add_trials(run, [second], bonus=1.0)
+    found = content_of(run)
+    assert [curve.is_winner for curve in found.learning_curves] == [True, False]
+    assert "the winner" in figures(found)["learning-curves"].svg
+
+
+def test_a_full_training_that_stopped_early_is_no_short_one(tmp_path, graph):
+    run, (first, *others) = made_run(tmp_path / "run", graph), tried(14)
+    new = [structure for structure in others if not zoo_names(structure)]
+    add_trials(run, [first])
+    with opened_ledger(run.ledger, lambda: 2_000.0, writes=True) as ledger:
+        for structure, asked in zip(new, (SETTINGS.epochs, 2), strict=False):
+            trial = Trial(structure, asked, 0)
+            ledger.add(key_of(trial, run.graph, SETTINGS), Record(trial, 0.5, 2, ((2, 0.5),)))
+    drawn = figures(content_of(run))["leaderboard"].svg
+    clouds = {cloud.get("class"): len(list(cloud.iter("circle"))) for cloud in ElementTree.fromstring(drawn)
+              if cloud.find("circle/title") is not None}  # fmt: skip
+    assert clouds == {"s1": 1, "s2": 1, "s3": 1}  # new, known before, new and briefly trained
 
 
 def test_each_structure_is_predicted_from_the_others(report):

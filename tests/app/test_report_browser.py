@@ -97,6 +97,20 @@ def test_it_prints_on_light_ground(opened):
     assert page.pdf().startswith(b"%PDF")
 
 
+def test_on_paper_nothing_is_cut_off_or_folded_away(opened):
+    """The printed width of A4 is about 700 px."""
+    page = opened(700, "light")
+    page.emulate_media(media="print")
+    ends = "[...document.querySelectorAll('table')].map(table => table.getBoundingClientRect().right)"
+    assert max(page.evaluate(ends)) <= 700
+    inside = "[...document.querySelectorAll('.grid > *')].map(part => [part.clientWidth, part.scrollWidth])"
+    for width, needed in page.evaluate(inside):
+        assert needed <= width
+        assert width > 300
+    is_seen = "table => table.checkVisibility({contentVisibilityAuto: true})"
+    assert page.evaluate(f"[...document.querySelectorAll('table')].every({is_seen})")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif("AUTOSF_SCREENSHOTS" not in os.environ, reason="pictures are taken when asked for")
 def test_pictures_for_the_docs(chromium, tmp_path):

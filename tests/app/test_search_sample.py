@@ -136,7 +136,7 @@ def test_a_play_off_that_was_cut_goes_on_to_the_same_winner(graph, tmp_path, cap
     wish = ["search", graph, "--sample", 150, *SMALL, "--trials", 4]
     _, result, _ = answered(capfd, *wish, "--out", tmp_path / "whole")
     where = {
-        "training": "load_model",
+        "training": "manifest_of",
         "figures": "write_whole",
         "moving": "keep_champion",
         "renaming": "human_folder",

@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -118,6 +118,38 @@ def test_failed_attempts_events_and_time_are_kept(path):
         assert [(event.what, event.detail, event.at) for event in ledger.events()] == [
             ("stopped", "out of time", 43_200.0)
         ]
+
+
+def test_a_trial_lies_between_its_beginning_and_its_end_however_small_its_share(path):
+    with opened_ledger(path, noon, writes=True) as ledger:
+        ledger.add(key(Trial(COMPLEX, 10, 0)), recorded(seed=0), elapsed=60.0)
+        ledger.add(key(Trial(COMPLEX, 10, 1)), recorded(seed=1))
+        assert ledger.spans() == [(43_140.0, 43_200.0), (43_198.5, 43_200.0)]
+        assert [record.seconds for record in ledger.records()] == [1.5, 1.5]
+
+
+def of_version_1(path: Path) -> None:
+    """Make the ledger as it was before it knew when trials begin, with a record."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE trials DROP COLUMN began_at")
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute(
+            "INSERT INTO trials VALUES ('a graph', ?, '', 10, 0, 0.5, 10, '[]', 1.5, '', 1, 43200.0)",
+            (str(COMPLEX),),
+        )
+        connection.commit()
+
+
+def test_an_older_ledger_is_read_as_it_is_and_goes_on(path):
+    of_version_1(path)
+    with opened_ledger(path, noon) as before, opened_ledger(path, noon) as reader:
+        assert before.spans() == [(43_198.5, 43_200.0)]
+        records = before.records()
+        with opened_ledger(path, noon, writes=True) as ledger:
+            ledger.add(key(Trial(COMPLEX, 10, 1)), recorded(seed=1), elapsed=60.0)
+        for one in (before, reader):
+            assert one.spans() == [(43_198.5, 43_200.0), (43_140.0, 43_200.0)]
+            assert one.records()[:1] == records
 
 
 def test_failures_are_forgotten_but_for_divergence(path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from benchmarks.small_search import SETTINGS, halving, run_search, small_run, workers_of
+from benchmarks.small_search import SETTINGS, STRUCTURES, halving, run_search, small_run, workers_of
 
 from autosf.algebra.structure import from_cells
 from autosf.algebra.zoo import ZOO, named
@@ -84,6 +84,21 @@ def test_only_short_trials_leave_a_state_for_others_to_go_on_from(tmp_path):
 
     served(folder, rounds(), Crew(1), finished=finished)
     assert states == [(2, 2), (2, 2), (SETTINGS.epochs, 1)]
+
+
+def test_trials_side_by_side_are_all_under_way_from_their_common_beginning(tmp_path):
+    """A trial's own seconds are its share; by the clock on the wall one worker took at least their sum."""
+
+    def one_round():
+        yield [Trial(named(name).structure, 40, 0) for name in STRUCTURES]
+        return "one round"
+
+    records, _ = served(tmp_path / "run", one_round(), Crew(1))
+    with opened_ledger(tmp_path / "run" / "ledger.sqlite", time.time) as ledger:
+        spans = ledger.spans()
+    earliest, latest = min(began for began, _ in spans), max(ended for _, ended in spans)
+    assert max(began for began, _ in spans) - earliest < 0.2 * (latest - earliest)
+    assert latest - earliest >= sum(record.seconds for record in records)
 
 
 @pytest.mark.slow
@@ -234,7 +249,7 @@ def test_who_is_stopped_as_the_time_ends_goes_on_with_the_last_trials(tmp_path):
         Task(Trial(structure, count, 0), run.graph, settings, str(run.folder / name))
         for structure, count, name in ((ZOO[0].structure, 100_000, "long"), (ZOO[1].structure, 4, "last"))
     )
-    ears = Ears(lambda _task, record, _attempts: records.append(record), progress=epochs.append)
+    ears = Ears(lambda _task, record, *_: records.append(record), progress=epochs.append)
     with Workers(Place(run.graph_folder, run.logs, together=8), Crew(2), ears, time.monotonic) as workers:
         workers.add([long])
         while len(epochs) < 3:

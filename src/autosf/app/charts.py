@@ -76,7 +76,7 @@ def scatter_chart(
     series: Sequence[Series], *, title: str, x_label: str, y_label: str, diagonal: bool = False
 ) -> str:
     """Points; with the diagonal both axes have the same range, and y = x is drawn."""
-    shown = [finite(one) for one in series]
+    shown = [one for one in map(finite, series) if one.points]
     x, y = plane(shown, TOP + legend_height(shown), alike=diagonal)
     across = path([(x(x.low), y(x.low)), (x(x.high), y(x.high))], "diagonal") if diagonal else ""
     drawn = "".join(group(number, dots(one, x, y, 4, faint=False)) for number, one in enumerate(shown))
@@ -85,19 +85,20 @@ def scatter_chart(
     )
 
 
-def bar_chart(
-    bars: Sequence[Bar], *, series: Sequence[str], title: str, x_label: str, stacked: bool = False
-) -> str:
-    """Horizontal bars from zero, one for each value of a row below the other, or stacked into one."""
+def bar_chart(bars: Sequence[Bar], *, series: Sequence[str], title: str, x_label: str) -> str:
+    """Horizontal bars from zero, one for each value of a row below the other."""
     named = series if len(series) > 1 else ()
     top = TOP + LEGEND_ROW * len(legend_rows(named))
-    height = BAR * (1 if stacked else len(series))
-    ends = [sum(bar.values) if stacked else value for bar in bars for value in (bar.values or (0.0,))]
-    x = scale([0.0, *filter(isfinite, ends)], NAMES, WIDTH - VALUES, whole=True, most=4)
-    bottom = top + max(1, len(bars)) * (height + BAR_GAP)
-    rows = "".join(
-        bar_row(bar, x, top + place * (height + BAR_GAP), stacked) for place, bar in enumerate(bars)
+    height = BAR * len(series)
+    x = scale(
+        [0.0, *filter(isfinite, (value for bar in bars for value in bar.values))],
+        NAMES,
+        WIDTH - VALUES,
+        whole=True,
+        most=4,
     )
+    bottom = top + max(1, len(bars)) * (height + BAR_GAP)
+    rows = "".join(bar_row(bar, x, top + place * (height + BAR_GAP)) for place, bar in enumerate(bars))
     lines = "".join(path([(x(tick), top), (x(tick), bottom)], "grid-line") for tick in x.ticks)
     ticks = "".join(text(number(tick), x(tick), bottom + 16, "middle") for tick in x.ticks)
     zero = path([(x(0), top), (x(0), bottom)], "axis")
@@ -296,22 +297,18 @@ def box(x: float, y: float, width: float, height: float, hover: str = "") -> str
     return f'<rect class="fill" x="{x:g}" y="{y:g}" {size} rx="1.5">{told}</rect>'
 
 
-def bar_row(bar: Bar, x: Scale, y: float, stacked: bool) -> str:
+def bar_row(bar: Bar, x: Scale, y: float) -> str:
     """The bars of one row with its name before and its values behind."""
-    end, drawn = 0.0, ""
+    drawn = ""
     for place, value in enumerate(bar.values):
         if not isfinite(value):
             continue
-        start, end = (end, end + value) if stacked else (0.0, value)
-        top = y if stacked else y + place * BAR
-        width = abs(x(end) - x(start))
+        top = y + place * BAR
+        width = abs(x(value) - x(0))
         below = value < 0 and len(bar.values) == 1  # a loss among gains
         hover = f"{bar.name}: {number(value)}"
-        drawn += group(place + below, box(min(x(start), x(end)), top, width, BAR - 2, hover))
-        if not stacked:
-            drawn += text(number(value), max(x(end), x(0)) + 5, top + 10.5, "start")
-    if stacked:
-        drawn += text(number(end), x(end) + 5, y + 10.5, "start")
-    middle = y + (BAR if stacked else BAR * len(bar.values)) / 2 + 3.5
+        drawn += group(place + below, box(min(x(0), x(value)), top, width, BAR - 2, hover))
+        drawn += text(number(value), max(x(value), x(0)) + 5, top + 10.5, "start")
+    middle = y + BAR * len(bar.values) / 2 + 3.5
     name = text(quoted(bar.name, 21)[1:-1], NAMES - 8, middle, "end", "strong")
     return f"<g>{name}<title>{safe(bar.name)}</title></g>{drawn}"

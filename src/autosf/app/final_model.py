@@ -7,12 +7,13 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from autosf.algebra.structure import from_rows
 from autosf.app.live_file import LiveFile, both
 from autosf.app.run_results import best_as_json, called, final_dimension, outcome_of
 from autosf.app.search_sample import final_settings
 from autosf.app.training import Diverged, Job, run_training, threads_for
 from autosf.embedding.checkpoints import load_checkpoint
-from autosf.embedding.model_folder import is_model_folder, load_model
+from autosf.embedding.model_folder import is_model_folder, load_model, manifest_of
 from autosf.errors import UserError, shown
 from autosf.runs.ledger import held
 from autosf.runs.playoff import (
@@ -144,7 +145,7 @@ def played(
         say(f"  {error}")
         mrr, seconds = 0.0, time.monotonic() - started
     else:
-        facts = load_model(job.out).facts
+        facts = manifest_of(job.out)
         mrr, seconds = float(facts["metrics"]["valid"]["mrr"]), float(facts["train_seconds"])
         say(f"  validation MRR {mrr:.4f}")
     return replace(before, values=(*before.values, mrr), seconds=before.seconds + seconds)
@@ -213,10 +214,16 @@ def train_in_run(run: Run, job: Job, report: Callable[[State], None]) -> None:
 
 def kept_model(run: Run, folder: Path, structure: Structure) -> Model | None:
     """The model of a structure as the run trains its winner, if the folder holds it."""
+    return None if kept_entities(run, folder, structure) is None else load_model(folder).model
+
+
+def kept_entities(run: Run, folder: Path, structure: Structure) -> int | None:
+    """How many entities that model has, if the folder holds it, by what the folder says of itself."""
     if not is_model_folder(folder):
         return None
-    model = load_model(folder).model
-    return model if (model.structure, model.dimension) == (structure, final_dimension(run)) else None
+    kept = manifest_of(folder)
+    is_meant = (from_rows(kept["structure"]), kept["dimension"]) == (structure, final_dimension(run))
+    return int(kept["entities"]) if is_meant else None
 
 
 def has_model_of_winner(run: Run, outcome: Outcome) -> bool:
@@ -225,10 +232,10 @@ def has_model_of_winner(run: Run, outcome: Outcome) -> bool:
     Where the play-off could not be, for want of the whole graph, it is one of the sample.
     """
     best = outcome.best
-    model = kept_model(run, run.model, best.structure) if best else None
-    if model is None or playoff_folder(run).exists():
+    entities = kept_entities(run, run.model, best.structure) if best else None
+    if entities is None or playoff_folder(run).exists():
         return False
-    return outcome.is_played_off or (not is_of_all(run) and len(model.entities) == sampled_entities(run))
+    return outcome.is_played_off or (not is_of_all(run) and entities == sampled_entities(run))
 
 
 def is_of_all(run: Run) -> bool:

@@ -14,7 +14,7 @@ from autosf.algebra.notebook import beside, facts, grid
 from autosf.algebra.structure import PARTS
 from autosf.algebra.zoo import ZOO, structure_from
 from autosf.app.drawing import formula
-from autosf.embedding.model_folder import is_model_folder, load_model
+from autosf.embedding.model_folder import is_model_folder, structure_of
 from autosf.errors import UserError, shown
 from autosf.runs.leaderboard import leaderboard
 from autosf.runs.ledger import is_held, opened_ledger
@@ -263,6 +263,7 @@ def standing_as_json(standing: Standing) -> dict[str, Any]:
         "spread": standing.spread,
         "seeds": standing.seeds,
         "epochs": standing.epochs,
+        "trial_epochs": standing.trial_epochs,
         "blocks": standing.structure.blocks,
         "names": zoo_names(standing.structure),
     }
@@ -318,7 +319,7 @@ def structure_meant(text: str) -> Structure:
     """The structure of a user's text: the best so far of a run's folder, a model's, a name of the zoo, or rows."""
     is_rows = text.lstrip().startswith(("[", "{"))
     if not is_rows and is_model_folder(text):
-        return load_model(text).model.structure
+        return structure_of(text)
     if not is_rows and is_run(text):
         best = outcome_of(open_run(Path(text))).best
         if best is None:

@@ -144,27 +144,33 @@ def leaderboard_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
     for name in ("place", "MRR", "spread", "seeds", "epochs", "blocks"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("structure", overflow="fold")  # where it is narrow, figures matter more than a long name
-    winning = result["best"]["structure"] if result["best"] and result["state"] == "ended" else None
+    winning = winning_structure(result)
     for place, row in enumerate(result["leaderboard"], 1):
         spread = "" if row["spread"] is None else f"{row['spread']:.4f}"
         counts = (str(row[name]) for name in ("seeds", "epochs", "blocks"))
         mark = "  (the winner)" if row["structure"] == winning else ""
         table.add_row(str(place), f"{row['valid_mrr']:.4f}", spread, *counts, title_of(row) + mark)
-    return [head, "", table, *how_decided(result, winning)]
+    return [head, "", table, *(f"\n{line}" for line in how_decided(result))]
 
 
-def how_decided(result: Mapping[str, Any], winning: Any) -> list[str]:
+def winning_structure(result: Mapping[str, Any]) -> Any:
+    """Whose row is the winner's; None as long as there is none."""
+    return result["best"]["structure"] if result["best"] and result["state"] == "ended" else None
+
+
+def how_decided(result: Mapping[str, Any]) -> list[str]:
     """A line where the finals were not held, or where the winner is another than the first row, whose seeds took
     part in choosing it."""
+    winning = winning_structure(result)
     if winning is None:
         return []
     title, decided = title_of(result["best"]), result["decided_by"]
     if lacks_finals(result):
         again = f"`autosf resume {shlex.quote(result['run'])} --budget ...` goes on to them"
-        return [f"\nthe time ended before the finals: {title} is the best guess from all trainings; {again}"]
+        return [f"the time ended before the finals: {title} is the best guess from all trainings; {again}"]
     if result["leaderboard"][0]["structure"] == winning:
         return []
-    return [f"\n{title} is the winner by {DECIDED[decided]}; figures here are over all seeds"]
+    return [f"{title} is the winner by {DECIDED[decided]}; figures here are over all seeds"]
 
 
 def lacks_finals(result: Mapping[str, Any]) -> bool:

@@ -97,6 +97,16 @@ def load_model(folder: Path | str, *, device: str | torch.device = "cpu") -> Tra
     return TrainedModel(model, entities, relations, facts, graph)
 
 
+def manifest_of(folder: Path | str) -> dict[str, Any]:
+    """What a model folder says of itself; its tensors, labels and triples are not looked at."""
+    return open_sealed(Path(folder), KIND, lambda _: [])
+
+
+def structure_of(folder: Path | str) -> Structure:
+    """The structure of a model folder, by its manifest alone."""
+    return _structure(manifest_of(folder), Path(folder) / KIND.manifest)
+
+
 def refuse_other_files(folder: Path) -> None:
     """Raise if a model cannot be saved there, as something else is: known before a training, not after it."""
     refuse_to_replace(folder.resolve(), KIND)

@@ -49,13 +49,17 @@ class Site:
 
 @dataclass(slots=True, eq=False)
 class Post:
-    """A task under way: its messages, and since when it is silent; `node` once it has begun on one."""
+    """A task under way: its messages, and since when it is silent; `node` once it has begun on one.
+
+    `began` is by the driver's clock: those of the nodes may go otherwise.
+    """
 
     task: Task
     slot: int
     stream: Any
     node: str = ""
     address: str = ""
+    began: float = 0.0
     silent: float = 0.0
     computing: float = 0.0  # seconds in which it said no more than that
 
@@ -185,6 +189,7 @@ class Cluster:
         post.computing = post.computing + message["computing"] if "computing" in message else 0.0
         if "began" in message:
             post.node, post.address, self._false_starts = message["node"], message["address"], 0
+            post.began = self._clock()
             refuse_other_versions(message)
         elif "epoch" in message:
             self._slowest = max(self._slowest or 0.0, post.silent)
@@ -197,7 +202,8 @@ class Cluster:
         elif "record" in message:
             self._posts.remove(post)
             attempts = self._tried.pop(post.task, 0) + self._nodes_lost.pop(post.task, 0) + 1
-            self._ears.finished(post.task, record_from_json(message["record"]), attempts)
+            elapsed = self._clock() - post.began
+            self._ears.finished(post.task, record_from_json(message["record"]), attempts, elapsed)
         elif "error" in message:
             self._log(message["trace"])
             self._fail(post, message["error"])
@@ -224,8 +230,10 @@ class Cluster:
                     " is the same autosf installed on every node?"
                 )
             self._waiting.appendleft(post.task)
-        elif may_try_again(post.task, why, self._tried, self._crew, self._ears):
-            self._waiting.appendleft(post.task)
+        else:
+            elapsed = self._clock() - post.began
+            if may_try_again(post.task, why, elapsed, self._tried, self._crew, self._ears):
+                self._waiting.appendleft(post.task)
 
     def _lose(self, post: Post) -> None:
         """Go on without a node: that is no fault of its trials, unless it happens to one again and again."""

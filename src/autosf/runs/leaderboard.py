@@ -24,6 +24,7 @@ class Standing:
     spread: float | None  # standard deviation over seeds; none with one seed
     seeds: int
     epochs: int  # trained in all; a trial that goes on from another adds the difference
+    trial_epochs: int  # asked of each of its longest trainings, which may have stopped early
 
 
 def leaderboard(records: Iterable[Record]) -> list[Standing]:
@@ -54,4 +55,5 @@ def standing(structure: Structure, records: list[Record]) -> Standing:
         spread=stdev(values) if len(values) > 1 else None,
         seeds=len(values),
         epochs=sum(longest.values()),
+        trial_epochs=highest,
     )

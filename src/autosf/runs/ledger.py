@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 APPLICATION = 0x41534654  # what says in the file's header that it is a ledger
-VERSION = 1
+VERSION = 2
 SCHEMA = f"""
 BEGIN;
 CREATE TABLE trials (
@@ -33,6 +33,7 @@ CREATE TABLE trials (
     epochs INTEGER NOT NULL, seed INTEGER NOT NULL,
     valid_mrr REAL NOT NULL, trained_epochs INTEGER NOT NULL, curve TEXT NOT NULL, seconds REAL NOT NULL,
     failure TEXT NOT NULL, attempts INTEGER NOT NULL, finished_at REAL NOT NULL,
+    began_at REAL,
     UNIQUE (graph, structure, settings, epochs, seed)
 );
 CREATE TABLE attempts (
@@ -42,6 +43,12 @@ CREATE TABLE attempts (
 CREATE TABLE events (what TEXT NOT NULL, detail TEXT NOT NULL, at REAL NOT NULL);
 CREATE TABLE sessions (seconds REAL NOT NULL);
 PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {VERSION};
+COMMIT;
+"""
+SINCE_VERSION_1 = f"""
+BEGIN IMMEDIATE;
+ALTER TABLE trials ADD COLUMN began_at REAL;
 PRAGMA user_version = {VERSION};
 COMMIT;
 """
@@ -68,12 +75,14 @@ class Ledger:
     def close(self) -> None:
         self._connection.close()
 
-    def add(self, key: Key, record: Record, attempts: int = 1) -> None:
-        """Keep what a trial came to; a key that is there already stays as it is."""
+    def add(self, key: Key, record: Record, attempts: int = 1, elapsed: float | None = None) -> None:
+        """Keep what a trial came to, `elapsed` seconds after it was begun; a key that is there already stays."""
+        now = self._now()
+        began = None if elapsed is None else now - elapsed
         result = (record.valid_mrr, record.epochs, json.dumps(record.curve), record.seconds, record.failure)
         self._write(
-            "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-            (*astuple(key), *result, attempts, self._now()),
+            "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+            (*astuple(key), *result, attempts, now, began),
         )
 
     def add_attempt(self, trial: Trial, reason: str) -> None:
@@ -120,8 +129,13 @@ class Ledger:
         return [Event(*row) for row in self._read("SELECT what, detail, at FROM events ORDER BY rowid")]
 
     def spans(self) -> list[tuple[float, float]]:
-        """When each trial's last attempt began and ended, in seconds since 1970, in the order they ended."""
-        rows = self._read("SELECT finished_at - seconds, finished_at FROM trials ORDER BY rowid")
+        """When each trial's last attempt began and ended, in seconds since 1970, in the order they ended.
+
+        Older ledgers do not tell when: there a trial has taken as long as its own seconds, its share of a stack's.
+        """
+        ((version,),) = self._read("PRAGMA user_version")
+        began = "finished_at - seconds" if version < VERSION else "coalesce(began_at, finished_at - seconds)"
+        rows = self._read(f"SELECT {began}, finished_at FROM trials ORDER BY rowid")  # noqa: S608 - ours
         return [(float(began), float(ended)) for began, ended in rows]
 
     def seconds_spent(self) -> float:
@@ -167,7 +181,9 @@ def opened_ledger(path: Path, now: Callable[[], float], writes: bool = False) ->
     ledger = Ledger(path, connection, now)
     try:
         with told(path, writes):
-            refuse_foreign(path, connection)
+            version = refuse_foreign(path, connection)
+            if writes and version < VERSION:
+                connection.executescript(SINCE_VERSION_1)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA query_only = {0 if writes else 1}")
         yield ledger
@@ -203,8 +219,8 @@ def connected_as(path: Path, way: str) -> sqlite3.Connection:
     return connection
 
 
-def refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise unless the file says that it is a ledger this program reads, and SQLite finds it whole."""
+def refuse_foreign(path: Path, connection: sqlite3.Connection) -> int:
+    """The ledger's version, if the file says that it is one this program reads, and SQLite finds it whole."""
     ((application,),) = connection.execute("PRAGMA application_id").fetchall()
     ((version,),) = connection.execute("PRAGMA user_version").fetchall()
     if application != APPLICATION:
@@ -214,6 +230,7 @@ def refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
     ((verdict,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
     if verdict != "ok":
         raise sqlite3.DatabaseError(" ".join(str(verdict).split()))
+    return int(version)
 
 
 @contextmanager

@@ -206,8 +206,8 @@ def hands_at_work(
     """Workers, here or on a cluster, whose records go into the ledger; they stop when the time is used up."""
     done = ledger.records()
 
-    def finished(task: Task, record: Record, attempts: int) -> None:
-        ledger.add(keys[task], record, attempts)
+    def finished(task: Task, record: Record, attempts: int, elapsed: float) -> None:
+        ledger.add(keys[task], record, attempts, elapsed)
         done.append(record)
         if not task.keep:  # only now: until its record is safe, the state is all there is of the trial
             Path(task.checkpoint).unlink(missing_ok=True)

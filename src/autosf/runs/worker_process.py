@@ -43,6 +43,7 @@ class WorkerProcess:
         self.tasks: dict[int, Task] = {}
         self.batch = 0  # the number of the last tasks it was given
         self.ready, self.silent = False, 0.0
+        self.began = 0.0  # on the driver's clock, with its tasks
         self.computed: float | None = None  # CPU seconds when last asked
         self.spared = 0  # times in a row that its silence was that of a worker who computes
         with log.open("ab") as file:

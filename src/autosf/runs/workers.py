@@ -66,12 +66,13 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Ears:
-    """Who is told of what: finished trials with the attempts they took, failed attempts, epochs, passing time.
+    """Who is told of what: finished trials with the attempts they took and the seconds since the last one began,
+    failed attempts, epochs, passing time.
 
     Any of them may raise to stop the run.
     """
 
-    finished: Callable[[Task, Record, int], None]
+    finished: Callable[[Task, Record, int, float], None]
     failed: Callable[[Trial, str], None] = lambda _trial, _why: None
     progress: Callable[[Progress], None] = lambda _: None
     tick: Callable[[], None] = lambda: None
@@ -84,13 +85,13 @@ def longest_silence(crew: Crew, slowest: float | None) -> float:
     return max(crew.hang_seconds, slowest * SLOW_EPOCHS)
 
 
-def may_try_again(task: Task, why: str, tried: Counter[Task], crew: Crew, ears: Ears) -> bool:
+def may_try_again(task: Task, why: str, elapsed: float, tried: Counter[Task], crew: Crew, ears: Ears) -> bool:
     """Tell of a failed attempt; whether another may follow. If not, the trial has failed: that is told, too."""
     ears.failed(task.trial, why)
     tried[task] += 1
     if tried[task] < crew.attempts:
         return True
-    ears.finished(task, Record(task.trial, 0.0, 0, failure=why), tried.pop(task))
+    ears.finished(task, Record(task.trial, 0.0, 0, failure=why), tried.pop(task), elapsed)
     return False
 
 
@@ -191,6 +192,7 @@ class Workers:
                 told = {"number": worker.batch, "tasks": [task_as_json(task) for task in tasks]}
                 if self._send(worker, told):
                     worker.tasks, worker.silent = dict(enumerate(tasks)), 0.0
+                    worker.began = self._clock()
                 else:  # it died while idle, which its pipe will say
                     self._waiting.extendleft(reversed(tasks))
 
@@ -237,7 +239,8 @@ class Workers:
             self._ears.failed(task.trial, message["note"])
         elif "record" in message:
             del worker.tasks[message["place"]]
-            self._ears.finished(task, record_from_json(message["record"]), self._tried.pop(task, 0) + 1)
+            record, attempts = record_from_json(message["record"]), self._tried.pop(task, 0) + 1
+            self._ears.finished(task, record, attempts, self._clock() - worker.began)
 
     def _replace_silent(self, heard: set[int]) -> None:
         """End those who should have said something by now.
@@ -286,8 +289,9 @@ class Workers:
     def _try_again(self, worker: WorkerProcess, why: str) -> None:
         """What a worker had under way is next in line once more, or failed for good."""
         tasks, worker.tasks = worker.tasks, {}
+        elapsed = self._clock() - worker.began
         for task in reversed(tasks.values()):
-            if may_try_again(task, why, self._tried, self._crew, self._ears):
+            if may_try_again(task, why, elapsed, self._tried, self._crew, self._ears):
                 self._waiting.appendleft(task)
 
     def _dismiss(self, worker: WorkerProcess, seconds: float) -> int:

@@ -62,7 +62,7 @@ def meet_opponent(run: Run, human: bool | None, device: str) -> None:
     """Train the best human-designed structure if that is wanted, and if there is a winner to compare with."""
     from autosf.app.commands.training import EpochBar
     from autosf.app.duration import span_in_words
-    from autosf.app.final_model import has_model_of_winner, kept_model
+    from autosf.app.final_model import has_model_of_winner, kept_entities
     from autosf.app.report.opponent import CHEAP, opponent_of, train_opponent
     from autosf.app.run_results import outcome_of
 
@@ -73,7 +73,7 @@ def meet_opponent(run: Run, human: bool | None, device: str) -> None:
     is_cheap = opponent.seconds is not None and opponent.seconds <= CHEAP
     if not (human or is_cheap) or not has_model_of_winner(run, outcome):
         return
-    if kept_model(run, opponent.folder, opponent.structure) is None:
+    if kept_entities(run, opponent.folder, opponent.structure) is None:
         cost = "" if opponent.seconds is None else f", about {span_in_words(opponent.seconds)}"
         say(f"training {opponent.title} to compare with{cost} (once; --no-human leaves it out)")
         with EpochBar(run.plan.settings.epochs) as bar:

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 NAME = "report.html"
 
 
-def render(run: Run, rivals: Sequence[Run] = (), *, test: bool = False) -> str:
-    """The report of a run as HTML."""
-    report = content_of(run, rivals, test)
-    return page(report, figures(report))
-
-
 def write_report(run: Run, out: Path, rivals: Sequence[Run] = (), *, test: bool = False) -> dict[str, Any]:
     """Write the page, and beside it every figure as SVG and CSV; the content comes back as JSON would have it."""
     report = content_of(run, rivals, test)

@@ -27,6 +27,7 @@ from autosf.app.run_results import outcome_of, result_of, search_settings
 from autosf.app.search_sample import final_settings, told_part
 from autosf.app.search_tables import lacks_finals, measured, on_the_whole, standard_error, title_of
 from autosf.app.searching import graph_again
+from autosf.embedding.model_folder import manifest_of
 from autosf.errors import UserError, quoted, shown
 from autosf.graph.known_answers import known_answers
 from autosf.graph.statistics import RelationDetail, all_warnings, statistics
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from autosf.algebra.structure import Structure
+    from autosf.app.report.opponent import Opponent
     from autosf.app.run_results import Outcome
     from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.graph.negatives import Negatives
@@ -104,6 +106,7 @@ class Report:
     learning_curves: tuple[LearningCurve, ...]
     prediction: Prediction | None
     comparison: Comparison | None
+    opponent: str  # what the winner is compared with is to the search
     test: Comparison | None
     time: TimeSpent
     circumstances: Circumstances
@@ -114,9 +117,10 @@ def content_of(run: Run, rivals: Sequence[Run] = (), test: bool = False) -> Repo
     """The report of a run as it is now; whatever has to be trained for it is there already."""
     outcome = outcome_of(run)
     graph = tested_graph(run) if test else labelled_graph(run.graph_folder, run.labels)
-    comparison, tested, one_ranking = comparisons(run, outcome, graph, test)
-    told = prediction(run, outcome.records)
     best = outcome.best
+    opponent = opponent_of(run, outcome) if best else None
+    comparison, tested, one_ranking = comparisons(run, outcome, opponent, graph, test)
+    told = prediction(run, outcome.records)
     winner = None if best is None else portrait(best.structure)
     return Report(
         graph=profile(graph, winner, test),
@@ -125,13 +129,19 @@ def content_of(run: Run, rivals: Sequence[Run] = (), test: bool = False) -> Repo
         winner=winner,
         human=human_designed(),
         search_curves=search_curves(run, outcome, rivals),
-        learning_curves=learning_curves(outcome.records, curves_wanted(outcome), search_settings(run).epochs),
+        learning_curves=learning_curves(
+            outcome.records,
+            curves_wanted(outcome),
+            best.structure if best else None,
+            search_settings(run).epochs,
+        ),
         prediction=told,
         comparison=comparison,
+        opponent=opponent.role if opponent else "",
         test=tested,
         time=time_spent(run, outcome.records, one_ranking),
         circumstances=circumstances(run, outcome),
-        missing=missing(run, outcome, comparison, told),
+        missing=missing(run, outcome, opponent, comparison, told),
     )
 
 
@@ -155,17 +165,16 @@ def curves_wanted(outcome: Outcome) -> dict[Structure, int]:
 
 
 def comparisons(
-    run: Run, outcome: Outcome, graph: KnowledgeGraph, test: bool
+    run: Run, outcome: Outcome, opponent: Opponent | None, graph: KnowledgeGraph, test: bool
 ) -> tuple[Comparison | None, Comparison | None, float | None]:
     """The winner's model beside its opponent's on validation and, if wanted, on test; a ranking's seconds."""
     best = outcome.best
     model = kept_model(run, run.model, best.structure) if best else None
-    if best is None or model is None:
+    if opponent is None or model is None:
         return None, None, None
     ground = common_ground(run, graph, len(model.entities))
     if ground is None:
         return None, None, None
-    opponent = opponent_of(run, outcome)
     other = kept_model(run, opponent.folder, opponent.structure)
     titles = ["the winner", opponent.title]
     alike = other is not None and len(other.entities) == len(model.entities)
@@ -193,10 +202,9 @@ def common_ground(run: Run, graph: KnowledgeGraph, entities: int) -> Ground | No
 
 def given_negatives(run: Run, graph: KnowledgeGraph) -> Negatives | None:
     """The labelled triples that came with the graph, if any did."""
-    from autosf.app.predicting import load
     from autosf.graph.negatives import read_negatives
 
-    folder = folder_with_negatives(load(run.folder).facts)
+    folder = folder_with_negatives(manifest_of(run.model))
     return None if folder is None else read_negatives(folder, graph)
 
 
@@ -249,10 +257,10 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
             f"It is ahead of {title_of(human)}, the best human-designed one at {measured(human)};"
             " one seed each does not tell how surely."
         )
-    if lacks_finals(result):
-        lines.append("The time ended before the finals: it is the best guess from all trainings.")
     elif human:
         lines.append("It was designed by people: no other was found to be better.")
+    if lacks_finals(result):
+        lines.append("The time ended before the finals: it is the best guess from all trainings.")
     searched = ", ".join(["of the search", *told_part(result)])
     lines += [f"These figures are {searched}; {line}." for line in on_the_whole(result["playoff"] or ())]
     return tuple(lines)
@@ -276,7 +284,11 @@ def circumstances(run: Run, outcome: Outcome) -> Circumstances:
 
 
 def missing(
-    run: Run, outcome: Outcome, comparison: Comparison | None, told: Prediction | None
+    run: Run,
+    outcome: Outcome,
+    opponent: Opponent | None,
+    comparison: Comparison | None,
+    told: Prediction | None,
 ) -> tuple[str, ...]:
     """What a full report has and this one has not, and what brings it."""
     lines = []
@@ -286,9 +298,8 @@ def missing(
         lines.append(f"The search was stopped before its end; `autosf resume {run.folder.name}` goes on.")
     if told is None:
         lines.append("Too few structures are fully trained to judge predictions.")
-    if outcome.best is None:
+    if opponent is None:
         return tuple(lines)
-    opponent = opponent_of(run, outcome)
     if comparison is None and has_model_of_winner(run, outcome):
         lines.append("The graph that the winner was trained on is gone: there are no results by relation.")
     elif comparison is None:
@@ -296,7 +307,7 @@ def missing(
     elif len(comparison.models) == 1:
         cost = "" if opponent.seconds is None else f", about {span_in_words(opponent.seconds)} of training"
         lines.append(
-            f"{opponent.title}, the best human-designed structure, is not trained to compare with:"
+            f"{opponent.title}, {opponent.role}, is not trained to compare with:"
             f" `autosf report --human` does it{cost}."
         )
     return tuple(lines)

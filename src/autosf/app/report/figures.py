@@ -118,7 +118,18 @@ def search_figure(curves: Sequence[SearchCurve]) -> Figure:
     series = [Series(curve.name, [point for point in curve.points if point[1] >= least]) for curve in curves]
     svg = line_chart(series, title=title, x_label="trained epochs", y_label=f"best {MRR}", steps=True)
     rows = tuple((curve.name, curve.run, *point) for curve in curves for point in curve.points)
-    return Figure("search-curve", title, svg, ("search", "run", "trained_epochs", "best_valid_mrr"), rows)
+    columns = ("search", "run", "trained_epochs", "best_valid_mrr")
+    return Figure("search-curve", title, svg, columns, rows, trained_otherwise(curves))
+
+
+def trained_otherwise(curves: Sequence[SearchCurve]) -> str:
+    """A sentence on each search that was not trained as the first one was."""
+    told = [
+        (curve.name, ", ".join(f"{name} {value}" for name, value in curve.other_settings.items()))
+        for curve in curves
+        if curve.other_settings
+    ]
+    return "".join(f"Other settings of {name}: {settings}. " for name, settings in told)
 
 
 def leaderboard_figure(report: Report) -> Figure:
@@ -129,7 +140,7 @@ def leaderboard_figure(report: Report) -> Figure:
     seen = [row for row in rows if row["valid_mrr"] >= least]
     clouds: dict[str, list[dict[str, Any]]] = {"new": [], "known before": [], "new, briefly trained": []}
     for row in seen:
-        is_short = row["epochs"] < report.circumstances.search["epochs"]
+        is_short = row["trial_epochs"] < report.circumstances.search["epochs"]
         clouds["known before" if row["names"] else "new, briefly trained" if is_short else "new"].append(row)
     series = [
         Series(
@@ -151,9 +162,7 @@ def leaderboard_figure(report: Report) -> Figure:
 def learning_figure(curves: Sequence[LearningCurve]) -> Figure:
     title = "Learning curves"
     least = in_sight([curve.points[-1][1] for curve in curves])
-    seen = {
-        learner(curve, place): curve for place, curve in enumerate(curves) if curve.points[-1][1] >= least
-    }
+    seen = {learner(curve): curve for curve in curves if curve.points[-1][1] >= least}
     series = [
         Series(
             name,
@@ -171,12 +180,14 @@ def learning_figure(curves: Sequence[LearningCurve]) -> Figure:
     )
     unseen = [curve.title for curve in curves if curve not in seen.values()]
     note = f"Not drawn, as far below: {', '.join(unseen)}. " if unseen else ""
+    if not any(curve.is_winner for curve in curves):
+        note += "The best so far is not trained to the full yet. "
     return Figure("learning-curves", title, svg, columns, rows, note)
 
 
-def learner(curve: LearningCurve, number: int) -> str:
+def learner(curve: LearningCurve) -> str:
     """What a learning curve is called."""
-    if number == 0:
+    if curve.is_winner:
         return "the winner"
     return f"place {curve.place}" if curve.title.startswith("[") else curve.title
 

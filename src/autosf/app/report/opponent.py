@@ -1,4 +1,4 @@
-"""The best human-designed structure of a run, trained as the winner was and kept in the run, to compare with."""
+"""The best human-designed structure that a run has tried, trained as the winner was and kept to compare with."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from autosf.search.record import Record
 
 CHEAP = 60.0  # seconds: a shorter training is not asked about
-UNTRIED = "complex"  # stands for the four where a search has tried none
+UNTRIED = "complex"  # stands for what people designed where a search has tried none of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,18 @@ class Opponent:
 
     structure: Structure
     title: str
+    role: str  # why this one, in words that follow its title
     folder: Path
     seconds: float | None  # estimated
 
 
 def opponent_of(run: Run, outcome: Outcome) -> Opponent:
-    """The best of the four that is not the winner itself, by play-off, finals, or else by the leaderboard."""
+    """The best of those tried, QuatE too, but for the winner itself: by play-off, finals, or the leaderboard."""
     structure = best_human(outcome)
     return Opponent(
         structure=structure,
         title=title_of(structure),
+        role=role_of(structure, outcome),
         folder=human_folder(run),
         seconds=training_seconds(run, outcome.records),
     )
@@ -64,6 +66,16 @@ def best_human(outcome: Outcome) -> Structure:
     return next(form for form in forms if form != own)
 
 
+def role_of(structure: Structure, outcome: Outcome) -> str:
+    """What the opponent is to the search: the best of several only if it has tried some."""
+    assert outcome.best is not None
+    people_won = is_human_designed(outcome.best.structure)
+    if any(row.structure == structure for row in outcome.standings):
+        return "the best human-designed structure" + (" but for the winner itself" if people_won else "")
+    tried = "nothing else" if people_won else "none"
+    return f"which stands for what people designed (this search tried {tried} of it)"
+
+
 def training_seconds(run: Run, records: Sequence[Record]) -> float | None:
     """What a training as the winner's should take, by the trials' seconds for an epoch."""
     spent = [
@@ -80,7 +92,7 @@ def train_opponent(
     run: Run, opponent: Opponent, device: str, say: Callable[[str], None], report: Callable[[State], None]
 ) -> None:
     """Train it in the run's folder, where the next report finds it."""
-    facts = {"opponent": "the best human-designed structure of the search"}
+    facts = {"opponent": opponent.role}
     outside = run.plan.hide_test or run.plan.search.get("sample")  # the run does not hold all that it needs
     graph = graph_again(run, say) if outside else labelled_graph(run.graph_folder, run.labels)
     job = model_job(run, graph, opponent.structure, opponent.folder, device, facts)

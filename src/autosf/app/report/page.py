@@ -13,7 +13,7 @@ from autosf.app.drawing_svg import structure_svg
 from autosf.app.duration import span_in_words
 from autosf.app.pages import environment, stylesheet
 from autosf.app.report.portrait import case_headings
-from autosf.app.search_tables import title_of
+from autosf.app.search_tables import how_decided, title_of, winning_structure
 from autosf.errors import quoted
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def page(report: Report, figures: Mapping[str, Figure]) -> str:
         number=number,
         duration=span_in_words,
         title_of=title_of,
+        winning=winning_structure(report.result),
+        how_decided=how_decided(report.result),
         plainly=plainly,
         standing_of=lambda known: standing_of(report, known),
     )

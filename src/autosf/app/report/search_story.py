@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from statistics import correlation, fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from threadpoolctl import threadpool_limits
@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from autosf.algebra.features import ENCODERS
 from autosf.algebra.invariance import canonical
 from autosf.app.report.portrait import title_of
-from autosf.app.run_results import outcome_of, search_settings, tuning_seconds
+from autosf.app.run_results import near, outcome_of, search_settings, tuning_seconds
 from autosf.errors import UserError, shown
 from autosf.runs.history import added_epochs, search_curve
 from autosf.runs.ledger import opened_ledger
@@ -36,11 +36,13 @@ LEARNING_CURVES = 6
 
 @dataclass(frozen=True, slots=True)
 class SearchCurve:
-    """The best validation MRR so far against the epochs trained; `run` is the folder's name."""
+    """The best validation MRR so far against the epochs trained; `run` is the folder's name, or its path where
+    another's name is the same. `other_settings` are those of training that differ from the first run's."""
 
     name: str
     run: str
     strategy: str
+    other_settings: dict[str, Any]
     points: tuple[tuple[int, float], ...]
 
 
@@ -50,6 +52,7 @@ class LearningCurve:
 
     title: str
     place: int  # on the leaderboard
+    is_winner: bool  # or the best so far
     rows: Rows
     seeds: int
     points: tuple[tuple[int, float, float, float], ...]  # epoch, mean, least, most
@@ -93,14 +96,32 @@ class TimeSpent:
 
 def search_curves(run: Run, outcome: Outcome, others: Sequence[Run]) -> tuple[SearchCurve, ...]:
     """The run's curve and those of its rivals on the same graph, each under a name of its own."""
+    refuse_twice([run, *others])
     found = [(run, outcome.records), *((other, rival(run, other).records) for other in others)]
     strategies = [search_settings(one).strategy for one, _ in found]
+    folders = [one.folder.name for one, _ in found]
+    own = run.plan.settings.as_dict()
     curves = []
-    for (one, records), strategy in zip(found, strategies, strict=True):
-        name = strategy if strategies.count(strategy) == 1 else f"{strategy} ({one.folder.name})"
-        points = tuple(search_curve(records, search_settings(one)))
-        curves.append(SearchCurve(name, one.folder.name, strategy, points))
+    for (one, records), strategy, folder in zip(found, strategies, folders, strict=True):
+        place = folder if folders.count(folder) == 1 else near(one.folder)
+        curves.append(
+            SearchCurve(
+                name=strategy if strategies.count(strategy) == 1 else f"{strategy} ({place})",
+                run=place,
+                strategy=strategy,
+                other_settings={k: v for k, v in one.plan.settings.as_dict().items() if v != own[k]},
+                points=tuple(search_curve(records, search_settings(one))),
+            )
+        )
     return tuple(curves)
+
+
+def refuse_twice(runs: Sequence[Run]) -> None:
+    """Raise if a run is to be drawn beside itself."""
+    folders = [run.folder for run in runs]
+    for place, folder in enumerate(folders):
+        if folder in folders[:place]:
+            raise UserError(f"{shown(folder)}: given twice; expected another search of the same graph")
 
 
 def rival(run: Run, other: Run) -> Outcome:
@@ -111,13 +132,19 @@ def rival(run: Run, other: Run) -> Outcome:
         raise UserError(
             f"{shown(other.folder)}: its validation was ranked otherwise (--hide-test): no MRR of it compares"
         )
+    own, its = (one.plan.settings.validation_candidates for one in (run, other))
+    if its != own:
+        raise UserError(
+            f"{shown(other.folder)}: expected validation_candidates {own}, found {its}: no MRR of it compares"
+        )
     return outcome_of(other)
 
 
 def learning_curves(
-    records: Sequence[Record], chosen: Mapping[Structure, int], full: int
+    records: Sequence[Record], chosen: Mapping[Structure, int], winner: Structure | None, full: int
 ) -> tuple[LearningCurve, ...]:
     """The curves of the chosen structures, given with their places, as far as they were trained to the full."""
+    own = None if winner is None else canonical(winner, "extended")
     runs = {
         canonical(structure, "extended"): of_one for structure, of_one in full_runs(records, full).items()
     }
@@ -126,7 +153,14 @@ def learning_curves(
         of_one = [run for run in runs.get(canonical(structure, "extended"), ()) if run.curve]
         if of_one and len(curves) < LEARNING_CURVES:
             curves.append(
-                LearningCurve(title_of(structure), place, structure.rows, len(of_one), over_seeds(of_one))
+                LearningCurve(
+                    title=title_of(structure),
+                    place=place,
+                    is_winner=canonical(structure, "extended") == own,
+                    rows=structure.rows,
+                    seeds=len(of_one),
+                    points=over_seeds(of_one),
+                )
             )
     return tuple(curves)
 

@@ -96,7 +96,7 @@ SCHEMAS: dict[str, Schema] = {
             "beats_human": SHARE,
         }
     ),
-    "Standing": record({**FINALIST, "epochs": COUNT, "blocks": COUNT}),
+    "Standing": record({**FINALIST, "epochs": COUNT, "trial_epochs": COUNT, "blocks": COUNT}),
     "Played": record(
         {
             "structure": ROWS,
