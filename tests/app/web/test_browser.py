@@ -14,13 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from autosf.embedding.model_folder import save_model
 from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
+from random_models import random_graph, random_model
 from searched_run import NASTY, ended_run, nasty_graph
 
 pytestmark = pytest.mark.browser
 LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 PATIENCE = 60_000  # milliseconds: a busy machine is no failure
+HEBREW = "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd"
+FOXES, LONG = "\U0001f98a" * 200, "x" * 10_000
+ODD = ["virus", "causes", HEBREW, "\u202eturned", "W" * 40, "\u6f22" * 40, FOXES, LONG]
 
 
 def started(*arguments: object, **options) -> subprocess.Popen:
@@ -45,6 +50,14 @@ def address(tmp_path_factory):
     ended_run(folder, nasty_graph())
     with serving(folder) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory):
+    """The explorer of a model with long, wide and turned labels, entities and relations alike."""
+    graph = random_graph(entities=20, relations=len(ODD), triples=200, labels=ODD)
+    with serving(save_model(tmp_path_factory.mktemp("odd") / "model", random_model(graph))) as url:
+        yield url + "explore"
 
 
 @pytest.fixture
@@ -180,6 +193,54 @@ def test_a_misspelt_entity_is_offered_the_nearest(opened, address):
     page.locator(".picture").wait_for()
     assert page.locator("#entity").input_value() == "</style></svg><h1>big</h1> 2"
     assert page.locator("#trouble").is_hidden()
+
+
+def test_enter_takes_the_text_where_the_list_is_of_an_earlier_one(opened, explorer):
+    page = opened(explorer)
+    page.locator("#entity").click()
+    page.locator("#entity-list li").first.wait_for()
+    offered = page.locator(".option-label").all_text_contents()
+    label = next(f"e{number}" for number in range(20) if f"e{number}" not in offered)
+    page.locator("#entity").evaluate(
+        """(input, label) => {
+            input.value = label;
+            input.dispatchEvent(new Event("input"));
+            input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", cancelable: true }));
+        }""",
+        label,
+    )
+    page.locator(".picture").wait_for()
+    assert page.locator("#entity").input_value() == label
+    page.locator("#entity").fill("caus")
+    page.locator("#entity-list li").get_by_text("causes").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/explore?entity=causes")
+    assert page.faults == []
+
+
+def test_a_typed_label_stays_when_one_goes_on_to_the_next_field(opened, explorer):
+    page = opened(explorer)
+    for leave in (lambda: page.keyboard.press("Tab"), lambda: page.locator("#relation").click()):
+        page.goto(explorer)
+        page.locator("#entity").fill("virus")
+        leave()
+        page.locator("#relation-list").get_by_text("causes").click()
+        page.locator("#answers tr").first.wait_for()
+        assert page.locator("#entity").input_value() == "virus"
+        assert page.url.endswith("?entity=virus&relation=causes")
+    assert page.faults == []
+
+
+def test_a_refused_question_leaves_no_earlier_answers(opened, explorer):
+    page = opened(f"{explorer}?entity=virus&relation=causes")
+    page.locator("#answers tr").first.wait_for()
+    page.locator("#entity").fill("viruz")
+    page.locator("#entity-list").wait_for(state="hidden")
+    page.keyboard.press("Enter")
+    page.locator("#trouble").wait_for()
+    page.locator("#answers-table").wait_for(state="hidden")
+    assert page.locator("#question").text_content() == ""
+    assert page.locator("#more").is_hidden()
 
 
 @pytest.mark.slow

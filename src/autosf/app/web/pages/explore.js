@@ -42,9 +42,10 @@ function followed(wanted) {
   };
 }
 
+/** Show what is wanted; of the rest, what the fields hold. */
 function go(wanted) {
-  Object.assign(state, { top: FIRST }, wanted);
-  history.pushState(null, "", address(state));
+  Object.assign(state, { entity: entity.value, relation: relation.value, top: FIRST }, wanted);
+  if (address(state) !== location.pathname + location.search) history.pushState(null, "", address(state));
   return showAll();
 }
 
@@ -79,7 +80,10 @@ async function showAnswers(mine) {
     if (!found.predictions.length) say("question", "No answer: all are known already.");
     fillCheck(found.predictions);
   } catch (error) {
-    if (mine === turn) refused(error);
+    if (mine !== turn) return;
+    for (const part of ["answers-table", "more"]) show(part, false);
+    say("question", "");
+    refused(error);
   }
 }
 
@@ -242,11 +246,10 @@ async function begin() {
 byId("ask").addEventListener("submit", (event) => event.preventDefault());
 byId("ask").addEventListener("change", (event) => {
   if (event.target.name === "side") go({ side: event.target.value });
-  if (event.target.name === "hide") showAll();
+  if (event.target.name === "hide") go({ top: state.top });
 });
 byId("more").addEventListener("click", () => {
-  state.top = Math.min(MOST, state.top * 3);
-  showAll();
+  go({ top: Math.min(MOST, state.top * 3) });
 });
 byId("more-facts").addEventListener("click", () => showFacts(true));
 byId("check").addEventListener("submit", check);
