@@ -149,7 +149,12 @@ def ranks_of(asked: AskableModel, triples: NDArray[np.int32]) -> list[tuple[floa
     return list(zip(ranks.head_rank.tolist(), ranks.tail_rank.tolist(), strict=True))
 
 
-def neighbours_of(explorer: Explorer, label: str, limit: int) -> dict[str, Any]:
+def neighbours_of(explorer: Explorer, labels: Sequence[str], limit: int) -> list[dict[str, Any]]:
+    """The neighbourhood of each entity."""
+    return [neighbours_of_one(explorer, label, limit) for label in labels]
+
+
+def neighbours_of_one(explorer: Explorer, label: str, limit: int) -> dict[str, Any]:
     """The facts of the graph about an entity, and the entities whose embeddings are most alike."""
     place = id_of(explorer, "entity", label)
     sides = sides_of(explorer.around, place, limit) if explorer.around else []
