@@ -243,6 +243,56 @@ def test_a_refused_question_leaves_no_earlier_answers(opened, explorer):
     assert page.locator("#more").is_hidden()
 
 
+def test_turned_labels_turn_nothing_but_themselves(opened, explorer):
+    page = opened(explorer)
+    for entity, relation in (("virus", "\u202eturned"), ("\u202eturned", HEBREW), (HEBREW, HEBREW)):
+        page.goto(f"{explorer}?" + query(entity=entity, relation=relation))
+        page.locator("#answers tr").first.wait_for()
+        page.locator("#similar a").first.wait_for()
+        lefts = page.locator("#question bdi").evaluate_all(
+            "parts => parts.map(part => part.getBoundingClientRect().left)"
+        )
+        assert len(lefts) == 3
+        assert lefts == sorted(lefts)
+        links = page.locator("#answers a, #facts a, #similar a, .option-label")
+        assert links.filter(has=page.locator("bdi")).count() == links.count() > 0
+    assert page.faults == []
+
+
+def test_long_labels_are_shown_in_part_with_all_of_them_under_the_pointer(opened, explorer):
+    page = opened(explorer)
+    for label in (FOXES, LONG):
+        page.goto(f"{explorer}?" + query(entity=label, relation=label))
+        page.locator("#answers tr").first.wait_for()
+        page.locator("#similar a").first.wait_for()
+        page.locator("#entity").focus()
+        page.locator("#entity-list li").first.wait_for()
+        asked = page.locator("#question bdi").first
+        assert asked.text_content() == label[:159] + "\u2026"
+        assert asked.get_attribute("title") == label
+        texts = page.locator("bdi").all_text_contents()
+        assert max(map(len, texts)) == 160
+        assert page.locator("body").evaluate("body => body.textContent.isWellFormed()")
+        assert len(page.title()) < 100
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert page.faults == []
+
+
+def test_labels_fit_into_the_boxes_of_the_picture(opened, explorer):
+    page = opened(explorer)
+    for label in ("virus", "W" * 40, "\u6f22" * 40, FOXES, LONG):
+        page.goto(f"{explorer}?" + query(entity=label))
+        page.locator(".picture").wait_for()
+        spare = page.locator(".picture text").evaluate_all(
+            """texts => texts.map(text =>
+                text.parentNode.querySelector("rect").width.baseVal.value - text.getComputedTextLength())"""
+        )
+        assert len(spare) > 2
+        assert min(spare) > 8
+        assert page.locator(".picture .centre text").text_content() != "\u2026"
+    assert page.faults == []
+
+
 @pytest.mark.slow
 def test_the_live_view_follows_a_search_through_a_kill_and_its_resumption(opened, tmp_path):
     made = patterned_graph(symmetric=1, general=1, entities=24, triples=40, valid=0.1, test=0.1)

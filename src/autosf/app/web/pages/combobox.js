@@ -1,5 +1,5 @@
 // A text field that completes labels as one types: the WAI-ARIA combobox with a list, by mouse and by keyboard.
-import { ask, element, whole } from "/assets/common.js";
+import { ask, element, labelled, whole } from "/assets/common.js";
 
 const PAUSE = 60; // milliseconds after a key, so that a fast typist asks once
 
@@ -77,7 +77,7 @@ export function combobox(box, id, kind, chosen) {
           take(row[kind]);
         },
       },
-      element("span", { class: "option-label" }, row[kind]),
+      element("span", { class: "option-label" }, labelled(row[kind])),
       element("span", { class: "muted small", "aria-hidden": "true" }, whole(row.uses)),
     );
   }
