@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from autosf.app.request import cores
 from autosf.app.run_results import zoo_names
 from autosf.app.web.asking import Answer, Desk, Question, answered, probabilities
 from autosf.app.web.completion import Completion, completed, completion, nearest_labels, uses_of
@@ -49,7 +49,7 @@ class Explorer:
 
 def explorer_of(asked: AskableModel) -> Explorer:
     """The model made ready: known answers, curves, completion, neighbourhood."""
-    torch.set_num_threads(1 if asked.model.entities.numel() < LARGE else os.cpu_count() or 1)
+    torch.set_num_threads(1 if asked.model.entities.numel() < LARGE else cores())
     graph, curves = asked.graph, calibration_of(asked)
     parts = [part for _, part in graph.splits()] if graph else []
     uses = uses_of(parts, (0, 2), len(asked.trained.entities))
