@@ -107,5 +107,5 @@ export function duration(seconds) {
 }
 
 export const mrr = (value) => (value === null || value === undefined ? "–" : value.toFixed(4));
-export const percent = (share) => (share > 0 && share < 0.01 ? "<1 %" : `${Math.round(100 * share)} %`);
+export const percent = (share) => (share > 0 && share < 0.01 ? "<1 %" : share >= 0.995 ? ">99 %" : `${Math.round(100 * share)} %`);
 export const whole = (count) => count.toLocaleString("en");
