@@ -1,6 +1,7 @@
 """Charts hold every point, stay text whatever they are named, and are files of their own when asked."""
 
 import re
+from itertools import pairwise
 from math import inf, nan
 from xml.etree import ElementTree
 
@@ -101,6 +102,40 @@ def test_bars_are_as_long_as_their_values():
     told = [node for node in root.iter("rect") if node.find("title") is not None]
     widths = [float(node.get("width")) for node in told]
     assert [width / widths[0] for width in widths] == pytest.approx([1, 2, 4, 0], abs=0.01)
+
+
+NAMES = ["W" * 40, "\u6f22" * 40, "UPPER_CASE_RELATION", "m" * 40, "\U0001f98a" * 9, "x" * 500, "a relation"]
+
+
+@pytest.mark.browser
+def test_names_of_wide_letters_stay_on_the_drawing_and_apart(chromium):
+    charts = [
+        bar_chart([Bar(name, [1.0]) for name in NAMES], series=["s"], title="t", x_label="x"),
+        line_chart([Series(name, [(1, 1)]) for name in NAMES], **AXES),
+    ]
+    page = chromium.new_page()
+    for chart in charts:
+        page.set_content(standalone(chart))
+        texts = page.locator("text.strong").evaluate_all(
+            "texts => texts.map(text => text.getBBox()).map(box => [box.x, box.y, box.x + box.width])"
+        )
+        assert all(start >= 0 and end <= 480 for start, _, end in texts)
+        rows = sorted((y, start, end) for start, y, end in texts)
+        assert all(y != below or end < start for (y, _, end), (below, start, _) in pairwise(rows))
+    page.close()
+
+
+def test_a_name_is_cut_where_its_room_ends_and_told_whole_under_the_pointer():
+    drawn = bar_chart([Bar(name, [1.0]) for name in NAMES], series=["s"], title="t", x_label="x")
+    texts = [node.text for node in ElementTree.fromstring(drawn).iter("text") if node.get("class")]
+    cut = [text.removesuffix("\u2026") for text in texts]
+    assert all(name.startswith(text) for name, text in zip(NAMES, cut, strict=True))
+    assert all(len(text) >= 7 for text in cut)
+    assert texts[-1] == "a relation"
+    assert len(cut[NAMES.index("x" * 500)]) > len(cut[0])
+    assert [name for name in NAMES if f"<title>{name}</title>" in drawn] == [
+        name for name in NAMES if len(name) < 200
+    ]
 
 
 def test_a_bar_below_zero_goes_the_other_way():

@@ -9,6 +9,7 @@ from html import escape
 from itertools import pairwise
 from math import ceil, floor, inf, isfinite, log10
 from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
 from autosf.app.pages import read
 from autosf.errors import quoted
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 480, 300  # of the drawing; a page scales it
 LEFT, RIGHT, TOP, BOTTOM = 70, 16, 12, 46  # around the plot
 LEGEND_ROW = 20
+LEGEND_NAME = 300  # of the width, at most
 COLOURS = 6  # of series; then they begin again
-LETTER = 7.4  # a letter's mean width
+LETTER = 8.2  # most small letters' width, in a font that is rather wide; the others' as multiples of it
+NARROW, WIDE = frozenset("fijlrt .,:;'|!()[]/-"), frozenset("mMW@%\N{HORIZONTAL ELLIPSIS}\N{EM DASH}")
 MOST_DOTS = 40  # of a series; the dots of a longer one show under the pointer only
 BAR, BAR_GAP, NAMES, VALUES = 14, 12, 150, 64  # of bars: height, distance, columns of names and of values
 
@@ -149,6 +152,32 @@ def text(label: str, x: float, y: float, anchor: str, kind: str = "") -> str:
     return f'<text{kind} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{safe(label)}</text>'
 
 
+def fitted(label: str, room: float) -> str:
+    """As much of a label as there is room for, on one line."""
+    name = quoted(label, 200)[1:-1]
+    if width_of(name) <= room:
+        return name
+    while name and width_of(f"{name}\N{HORIZONTAL ELLIPSIS}") > room:
+        name = name[:-1]
+    return f"{name}\N{HORIZONTAL ELLIPSIS}"
+
+
+def width_of(label: str) -> float:
+    """About how wide a text is, rather too much than too little."""
+    return LETTER * sum(map(letters_in, label))
+
+
+def letters_in(letter: str) -> float:
+    """How many small letters are as wide as this one, about."""
+    if combining(letter):
+        return 0.0
+    if east_asian_width(letter) in "WF":
+        return 2.0
+    if letter in WIDE:
+        return 1.6
+    return 1.3 if letter.isupper() or letter == "w" else 0.65 if letter in NARROW else 1.0
+
+
 def number(value: float) -> str:
     """A number in few letters: 0.25, 1,500, 20k, 3M."""
     units = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"), (0.0, 1.0, ""))
@@ -212,8 +241,8 @@ def legend_rows(names: Sequence[str]) -> list[list[tuple[int, str, float]]]:
     rows: list[list[tuple[int, str, float]]] = []
     place = inf
     for entry, full in enumerate(names):
-        name = quoted(full, 40)[1:-1]
-        width = 34 + LETTER * len(name)
+        name = fitted(full, LEGEND_NAME)
+        width = 34 + width_of(name)
         if place + width > WIDTH:
             rows.append([])
             place = 12
@@ -310,5 +339,5 @@ def bar_row(bar: Bar, x: Scale, y: float) -> str:
         drawn += group(place + below, box(min(x(0), x(value)), top, width, BAR - 2, hover))
         drawn += text(number(value), max(x(value), x(0)) + 5, top + 10.5, "start")
     middle = y + BAR * len(bar.values) / 2 + 3.5
-    name = text(quoted(bar.name, 21)[1:-1], NAMES - 8, middle, "end", "strong")
+    name = text(fitted(bar.name, NAMES - 10), NAMES - 8, middle, "end", "strong")
     return f"<g>{name}<title>{safe(bar.name)}</title></g>{drawn}"

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+import torch
 from polars.testing import assert_frame_equal
 
 from autosf.app.predicting import AskableModel
+from autosf.app.web import explorer
 from random_models import STRANGE_LABELS, random_graph, random_model
 
 
@@ -200,3 +202,15 @@ def test_no_page_names_another_server_or_carries_code_of_its_own(client):
         assert page.count("<script") == page.count('<script type="module" src="/assets/')
         assert " style=" not in page
         assert " on" not in [part[:3] for part in page.split("<")]
+
+
+def test_a_large_model_has_as_many_threads_as_cores_are_ours(asked, monkeypatch):
+    before = torch.get_num_threads()
+    monkeypatch.setattr(explorer, "LARGE", 0)
+    monkeypatch.setattr(explorer, "cores", lambda: 3)
+    monkeypatch.setattr("os.cpu_count", lambda: 5)
+    try:
+        explorer.explorer_of(asked)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

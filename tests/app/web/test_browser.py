@@ -14,13 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from autosf.embedding.model_folder import save_model
 from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
+from random_models import random_graph, random_model
 from searched_run import NASTY, ended_run, nasty_graph
 
 pytestmark = pytest.mark.browser
 LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 PATIENCE = 60_000  # milliseconds: a busy machine is no failure
+HEBREW = "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd"
+FOXES, LONG = "\U0001f98a" * 200, "x" * 10_000
+ODD = ["virus", "causes", HEBREW, "\u202eturned", "W" * 40, "\u6f22" * 40, FOXES, LONG]
 
 
 def started(*arguments: object, **options) -> subprocess.Popen:
@@ -45,6 +50,14 @@ def address(tmp_path_factory):
     ended_run(folder, nasty_graph())
     with serving(folder) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory):
+    """The explorer of a model with long, wide and turned labels, entities and relations alike."""
+    graph = random_graph(entities=20, relations=len(ODD), triples=200, labels=ODD)
+    with serving(save_model(tmp_path_factory.mktemp("odd") / "model", random_model(graph))) as url:
+        yield url + "explore"
 
 
 @pytest.fixture
@@ -80,7 +93,9 @@ def assert_sound(page, width: int) -> None:
     assert page.faults == []
     found = Axe().run(page).response["violations"]
     told = [
-        (one["id"], one["nodes"][0]["target"]) for one in found if one["impact"] in ("serious", "critical")
+        (one["id"], one["nodes"][0]["target"])
+        for one in found
+        if one["impact"] in ("serious", "critical") or one["id"] == "landmark-unique"
     ]
     assert told == []
 
@@ -95,6 +110,31 @@ def test_the_live_view_of_an_ended_search_is_sound(opened, address, width, schem
     page.locator("#more").click()
     page.locator("#leaderboard tbody tr").nth(20).wait_for()
     assert_sound(page, width)
+
+
+def test_a_leaderboard_too_long_to_show_says_so(opened, address):
+    def long(route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"structures": 820})
+
+    page = opened(address + "api")
+    page.route("**/api/leaderboard*", long)
+    page.goto(address + "live")
+    page.locator("#more").wait_for()
+    assert page.locator("#more").text_content() == "Show the first 200 of 820"
+    page.locator("#more").click()
+    page.locator("#leaderboard tbody tr").nth(20).wait_for()
+    page.get_by_text("These are the first 200 of 820.").wait_for()
+    assert page.locator("#more").is_hidden()
+    assert page.locator("#figures dt").first.text_content() == "Best structure\u2019s MRR"
+
+
+def test_a_probability_is_never_said_to_be_certain(opened, address):
+    page = opened(address + "api")
+    shown = page.evaluate(
+        "import('/assets/common.js').then(({ percent }) => [0, 0.004, 0.5, 0.994, 0.996, 1].map(percent))"
+    )
+    assert shown == ["0 %", "<1 %", "50 %", "99 %", ">99 %", ">99 %"]
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
@@ -180,6 +220,104 @@ def test_a_misspelt_entity_is_offered_the_nearest(opened, address):
     page.locator(".picture").wait_for()
     assert page.locator("#entity").input_value() == "</style></svg><h1>big</h1> 2"
     assert page.locator("#trouble").is_hidden()
+
+
+def test_enter_takes_the_text_where_the_list_is_of_an_earlier_one(opened, explorer):
+    page = opened(explorer)
+    page.locator("#entity").click()
+    page.locator("#entity-list li").first.wait_for()
+    offered = page.locator(".option-label").all_text_contents()
+    label = next(f"e{number}" for number in range(20) if f"e{number}" not in offered)
+    page.locator("#entity").evaluate(
+        """(input, label) => {
+            input.value = label;
+            input.dispatchEvent(new Event("input"));
+            input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", cancelable: true }));
+        }""",
+        label,
+    )
+    page.locator(".picture").wait_for()
+    assert page.locator("#entity").input_value() == label
+    page.locator("#entity").fill("caus")
+    page.locator("#entity-list li").get_by_text("causes").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/explore?entity=causes")
+    assert page.faults == []
+
+
+def test_a_typed_label_stays_when_one_goes_on_to_the_next_field(opened, explorer):
+    page = opened(explorer)
+    for leave in (lambda: page.keyboard.press("Tab"), lambda: page.locator("#relation").click()):
+        page.goto(explorer)
+        page.locator("#entity").fill("virus")
+        leave()
+        page.locator("#relation-list").get_by_text("causes").click()
+        page.locator("#answers tr").first.wait_for()
+        assert page.locator("#entity").input_value() == "virus"
+        assert page.url.endswith("?entity=virus&relation=causes")
+    assert page.faults == []
+
+
+def test_a_refused_question_leaves_no_earlier_answers(opened, explorer):
+    page = opened(f"{explorer}?entity=virus&relation=causes")
+    page.locator("#answers tr").first.wait_for()
+    page.locator("#entity").fill("viruz")
+    page.locator("#entity-list").wait_for(state="hidden")
+    page.keyboard.press("Enter")
+    page.locator("#trouble").wait_for()
+    page.locator("#answers-table").wait_for(state="hidden")
+    assert page.locator("#question").text_content() == ""
+    assert page.locator("#more").is_hidden()
+
+
+def test_turned_labels_turn_nothing_but_themselves(opened, explorer):
+    page = opened(explorer)
+    for entity, relation in (("virus", "\u202eturned"), ("\u202eturned", HEBREW), (HEBREW, HEBREW)):
+        page.goto(f"{explorer}?" + query(entity=entity, relation=relation))
+        page.locator("#answers tr").first.wait_for()
+        page.locator("#similar a").first.wait_for()
+        lefts = page.locator("#question bdi").evaluate_all(
+            "parts => parts.map(part => part.getBoundingClientRect().left)"
+        )
+        assert len(lefts) == 3
+        assert lefts == sorted(lefts)
+        links = page.locator("#answers a, #facts a, #similar a, .option-label")
+        assert links.filter(has=page.locator("bdi")).count() == links.count() > 0
+    assert page.faults == []
+
+
+def test_long_labels_are_shown_in_part_with_all_of_them_under_the_pointer(opened, explorer):
+    page = opened(explorer)
+    for label in (FOXES, LONG):
+        page.goto(f"{explorer}?" + query(entity=label, relation=label))
+        page.locator("#answers tr").first.wait_for()
+        page.locator("#similar a").first.wait_for()
+        page.locator("#entity").focus()
+        page.locator("#entity-list li").first.wait_for()
+        asked = page.locator("#question bdi").first
+        assert asked.text_content() == label[:159] + "\u2026"
+        assert asked.get_attribute("title") == label
+        texts = page.locator("bdi").all_text_contents()
+        assert max(map(len, texts)) == 160
+        assert page.locator("body").evaluate("body => body.textContent.isWellFormed()")
+        assert len(page.title()) < 100
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert page.faults == []
+
+
+def test_labels_fit_into_the_boxes_of_the_picture(opened, explorer):
+    page = opened(explorer)
+    for label in ("virus", "W" * 40, "\u6f22" * 40, FOXES, LONG):
+        page.goto(f"{explorer}?" + query(entity=label))
+        page.locator(".picture").wait_for()
+        spare = page.locator(".picture text").evaluate_all(
+            """texts => texts.map(text =>
+                text.parentNode.querySelector("rect").width.baseVal.value - text.getComputedTextLength())"""
+        )
+        assert len(spare) > 2
+        assert min(spare) > 8
+        assert page.locator(".picture .centre text").text_content() != "\u2026"
+    assert page.faults == []
 
 
 @pytest.mark.slow

@@ -31,6 +31,27 @@ def test_beginnings_come_first_then_beginnings_of_words_then_the_rest():
     assert found("virus", 2) == ["VIRUS", "Virus"]
 
 
+def test_a_label_that_is_the_text_comes_before_all_others():
+    busy = [f"paris {number}" for number in range(20)]
+    known, vocabulary = known_of(sorted([" paris", "Paris", "paris", *busy]), [1, 1, 1, *[9] * 20])
+    for text, first in (
+        ("paris", ["paris", "Paris"]),
+        ("Paris", ["Paris", "paris"]),
+        (" paris", [" paris", "Paris", "paris"]),
+        ("PARIS", ["Paris", "paris"]),
+    ):
+        places = completed(known, text, 12)
+        assert [vocabulary.label(place) for place in places][: len(first)] == first
+        assert len(places) == 12
+
+
+def test_a_label_of_any_length_is_found_by_all_of_it():
+    long = ["x" * 5000 + end for end in ("a", "B", "c")]
+    known, vocabulary = known_of(long, [3, 1, 2])
+    assert vocabulary.label(completed(known, long[1], 12)[0]) == long[1]
+    assert vocabulary.label(completed(known, long[2].upper(), 1)[0]) == long[2]
+
+
 def test_the_busiest_come_first_and_without_a_text_the_busiest_of_all():
     known, vocabulary = known_of(["a1", "a2", "a3", "ba"], [1, 5, 3, 9])
     assert [vocabulary.label(place) for place in completed(known, "a", 3)] == ["a2", "a3", "a1"]
@@ -47,8 +68,10 @@ def test_all_labels_that_hold_the_text_are_found_and_no_others(labels, text):
     assert {vocabulary.label(place) for place in places} == {
         name for name in labels if wanted in name.lower()
     }
-    begins = [vocabulary.label(place).lower().startswith(wanted) for place in places]
+    names = [vocabulary.label(place) for place in places]
+    begins = [name.lower().startswith(wanted) for name in names if name != text]
     assert begins == sorted(begins, reverse=True)
+    assert text not in names or names[0] == text
 
 
 @given(st.text(max_size=300))

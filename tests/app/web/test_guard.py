@@ -53,6 +53,18 @@ def test_the_token_opens_as_a_header_and_by_a_link(locked):
     assert locked.get("/api/health").status_code == 200, "the cookie is enough from now on"
 
 
+@pytest.mark.parametrize(
+    "foreign", ["foo; ", "name@x=1; ", 'prefs={"a":1}; ', "é=ü; ", "autosf=old; ", "a=b=c;", "; "]
+)
+def test_cookies_of_other_servers_on_the_host_do_no_harm(locked, foreign):
+    ours = f"autosf={cookie_value(TOKEN)}"
+    for cookies in (foreign + ours, ours + "; " + foreign):
+        headers = {"cookie": cookies.encode("latin-1")}
+        assert locked.get("/api/health", headers=headers).status_code == 200
+    headers = {"cookie": foreign.encode("latin-1") + b"x" + ours.encode()}
+    assert locked.get("/api/health", headers=headers).status_code == 401
+
+
 def test_a_parameter_that_only_ends_in_token_is_no_link(locked):
     assert locked.get("/api/health", params={"mytoken": TOKEN}).status_code == 401
     answer = locked.get("/api/health", params={"mytoken": "x"}, headers={"authorization": f"Bearer {TOKEN}"})

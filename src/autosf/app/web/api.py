@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -92,8 +93,7 @@ async def predict_many(request: Request) -> Response:
 
 async def answers_to(explorer: Explorer, questions: Sequence[Question]) -> list[list[dict[str, Any]]]:
     """The answers of the desk, with their labels."""
-    if explorer.desk.is_crowded:
-        raise Refused(429, "too many questions at once; wait a moment")
+    explorer.desk.refuse_if_crowded()
     found = await asyncio.gather(*map(explorer.desk.ask, questions))
     return [
         answers_as_json(explorer, question, answers)
@@ -105,7 +105,7 @@ async def classify(request: Request) -> Response:
     """Whether one triple is likely true."""
     labels = labels_in(parameters(request, ("head", "relation", "tail")), 3)
     explorer = site_of(request).explorer()
-    (verdict,) = await explorer.desk.run(verdicts_of, explorer, [labels])
+    (verdict,) = await explorer.desk.run(partial(verdicts_of, explorer), [labels])
     return as_json(verdict)
 
 
@@ -115,7 +115,7 @@ async def classify_many(request: Request) -> Response:
     explorer = site_of(request).explorer()
     rows = rows_in(body, "triples", MOST_AT_ONCE)
     labels = [labels_in(row, 3, f"triples[{place}]: ") for place, row in enumerate(rows)]
-    return as_json({"results": await explorer.desk.run(verdicts_of, explorer, labels)})
+    return as_json({"results": await explorer.desk.run(partial(verdicts_of, explorer), labels)})
 
 
 async def entities(request: Request) -> Response:
@@ -142,4 +142,5 @@ async def neighbours(request: Request) -> Response:
         raise Refused(400, "entity: expected a label, found none")
     limit = number_in(given, "limit", 8, MOST_TOP)
     explorer = site_of(request).explorer()
-    return as_json(await explorer.desk.run(neighbours_of, explorer, given["entity"], limit))
+    (found,) = await explorer.desk.run(partial(neighbours_of, explorer, limit=limit), [given["entity"]])
+    return as_json(found)

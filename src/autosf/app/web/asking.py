@@ -7,11 +7,12 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from autosf.app.predicting import filled, hidden_answers
+from autosf.app.web.refusals import Refused
 from autosf.embedding.answering import Hidden
 
 if TYPE_CHECKING:
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     from autosf.app.predicting import AskableModel
     from autosf.evaluation.calibration import Calibration
 
-P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 MOST_TOGETHER = 64
-MOST_WAITING = 1024
+MOST_WAITING = 1024  # questions
+MOST_ITEMS = 4096  # of calls that wait or are done
+SLICE = 32  # items of a call that are done before others have their turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,49 +103,69 @@ def probabilities(
 
 
 class Desk:
-    """Owns the one thread that answers: what arrives while it is busy waits and is then answered together."""
+    """Owns the one thread that answers: what arrives while it is busy waits and is then answered together.
+
+    Questions and calls take turns: who asks a question waits for a slice of a long call, not for all of it.
+    """
 
     def __init__(self, answer_all: Callable[[Sequence[Question]], list[list[Answer]]]) -> None:
         self._answer_all = answer_all
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="answers")
-        self._waiting: deque[tuple[Question, asyncio.Future[list[Answer]]]] = deque()
+        self._questions: deque[tuple[Question, asyncio.Future[list[Answer]]]] = deque()
+        self._slices: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
+        self._items = 0  # of all calls
         self._busy = False
-
-    def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-    @property
-    def is_crowded(self) -> bool:
-        return len(self._waiting) >= MOST_WAITING
+        self._slice_was_last = False
 
     async def ask(self, question: Question) -> list[Answer]:
         """The answers, from the next batch."""
         answer: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((question, answer))
-        if not self._busy:
-            self._begin()
+        self._questions.append((question, answer))
+        self._begin()
         return await answer
 
-    async def run(self, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-        """What the call gives, done by the same thread when its turn comes."""
-        return await asyncio.get_running_loop().run_in_executor(
-            self._thread, partial(call, *arguments, **options)
-        )
+    async def run(self, call: Callable[[Sequence[S]], list[T]], items: Sequence[S]) -> list[T]:
+        """What the call gives for all items, of which it is given some at a time."""
+        self.refuse_if_crowded(len(items))
+        self._items += len(items)
+        try:
+            found: list[T] = []
+            for start in range(0, len(items), SLICE):
+                found += await self._run(partial(call, items[start : start + SLICE]))
+            return found
+        finally:
+            self._items -= len(items)
+
+    def refuse_if_crowded(self, items: int = 0) -> None:
+        """Refuse questions, or a call with so many items, where too many wait."""
+        if len(self._questions) >= MOST_WAITING or self._items + items > MOST_ITEMS:
+            raise Refused(429, "too many questions at once; wait a moment")
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._slices.append((call, result))
+        self._begin()
+        return await result
 
     def _begin(self) -> None:
-        batch = [self._waiting.popleft() for _ in range(min(MOST_TOGETHER, len(self._waiting)))]
-        questions = [question for question, _ in batch]
-        loop = asyncio.get_running_loop()
+        """Give the thread what comes next, unless it is at work."""
+        if self._busy or not (self._questions or self._slices):
+            return
+        self._slice_was_last = bool(self._slices) and not (self._slice_was_last and self._questions)
+        if self._slice_was_last:
+            call, result = self._slices.popleft()
+            work, waiting = lambda: [call()], [result]
+        else:
+            batch = [self._questions.popleft() for _ in range(min(MOST_TOGETHER, len(self._questions)))]
+            work = partial(self._answer_all, [question for question, _ in batch])
+            waiting = [answer for _, answer in batch]
         self._busy = True
-        done = loop.run_in_executor(self._thread, self._answer_all, questions)
-        done.add_done_callback(lambda done: self._finish([answer for _, answer in batch], done))
+        done = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        done.add_done_callback(lambda done: self._finish(waiting, done))
 
-    def _finish(
-        self, waiting: list[asyncio.Future[list[Answer]]], done: asyncio.Future[list[list[Answer]]]
-    ) -> None:
+    def _finish(self, waiting: list[asyncio.Future[Any]], done: asyncio.Future[list[Any]]) -> None:
         self._busy = False
-        if self._waiting:
-            self._begin()
+        self._begin()
         error = done.exception()
         for place, answer in enumerate(waiting):
             if answer.done():  # who asked has left

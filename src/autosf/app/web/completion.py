@@ -7,7 +7,7 @@ the time of a pass of polars over their column.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -35,12 +35,16 @@ BETWEEN = b"\xff"  # labels: no UTF-8 has it
 class Completion:
     """The labels of a vocabulary by place, `uses` of each in the graph, and their lower-case text."""
 
-    labels: pl.Series
+    vocabulary: Vocabulary
     uses: NDArray[np.int64]
     sorted_text: pl.Series
     places: NDArray[np.int64]  # of the sorted texts
     text: bytes  # all of them in the order of places, each after a BETWEEN
     starts: NDArray[np.int64]  # of each within it
+
+    @property
+    def labels(self) -> pl.Series:
+        return self.vocabulary.labels
 
     def names(self, places: Sequence[int]) -> list[str]:
         """The labels at some places."""
@@ -57,7 +61,7 @@ def completion(vocabulary: Vocabulary, uses: NDArray[np.int64]) -> Completion:
     order = folded.arg_sort()
     lengths = folded.str.len_bytes().to_numpy().astype(np.int64) + len(BETWEEN)
     return Completion(
-        labels=vocabulary.labels,
+        vocabulary=vocabulary,
         uses=uses,
         sorted_text=folded.gather(order),
         places=order.to_numpy().astype(np.int64),
@@ -67,18 +71,24 @@ def completion(vocabulary: Vocabulary, uses: NDArray[np.int64]) -> Completion:
 
 
 def completed(known: Completion, text: str, limit: int) -> list[int]:
-    """Places of the labels that the text may be the beginning of, or a part of, best first."""
-    wanted = text.strip().lower()[:LONGEST]
-    if not is_unicode(wanted):
+    """Places of the labels that are the text, or that it may be the beginning or a part of, best first."""
+    if not is_unicode(text):
         return []
+    wanted = text.strip().lower()[:LONGEST]
     first, last = prefix_range(known, wanted)
     beginning = known.places[first:last]
-    found = busiest(known, beginning, limit)
-    exact = [place for place in beginning[:1].tolist() if known.folded(place) == wanted]
-    found = [*exact, *(place for place in found if place not in exact)]
+    found = [*equal(known, text, limit), *busiest(known, beginning, limit)]
     if len(found) < limit and wanted:
         found += inside(known, wanted, beginning)
-    return found[:limit]
+    return list(dict.fromkeys(found))[:limit]
+
+
+def equal(known: Completion, text: str, limit: int) -> list[int]:
+    """The label that is the text, then those that differ from it in capitals and outer spaces only."""
+    same = known.vocabulary.find(text)
+    wanted = text.strip().lower()
+    first, last = (find(known.sorted_text, wanted) for find in (bisect_left, bisect_right))
+    return [*([] if same is None else [same]), *busiest(known, known.places[first:last], limit)]
 
 
 def inside(known: Completion, wanted: str, beginning: NDArray[np.int64]) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from autosf.app.request import cores
 from autosf.app.run_results import zoo_names
 from autosf.app.web.asking import Answer, Desk, Question, answered, probabilities
 from autosf.app.web.completion import Completion, completed, completion, nearest_labels, uses_of
@@ -49,7 +49,7 @@ class Explorer:
 
 def explorer_of(asked: AskableModel) -> Explorer:
     """The model made ready: known answers, curves, completion, neighbourhood."""
-    torch.set_num_threads(1 if asked.model.entities.numel() < LARGE else os.cpu_count() or 1)
+    torch.set_num_threads(1 if asked.model.entities.numel() < LARGE else cores())
     graph, curves = asked.graph, calibration_of(asked)
     parts = [part for _, part in graph.splits()] if graph else []
     uses = uses_of(parts, (0, 2), len(asked.trained.entities))
@@ -149,7 +149,12 @@ def ranks_of(asked: AskableModel, triples: NDArray[np.int32]) -> list[tuple[floa
     return list(zip(ranks.head_rank.tolist(), ranks.tail_rank.tolist(), strict=True))
 
 
-def neighbours_of(explorer: Explorer, label: str, limit: int) -> dict[str, Any]:
+def neighbours_of(explorer: Explorer, labels: Sequence[str], limit: int) -> list[dict[str, Any]]:
+    """The neighbourhood of each entity."""
+    return [neighbours_of_one(explorer, label, limit) for label in labels]
+
+
+def neighbours_of_one(explorer: Explorer, label: str, limit: int) -> dict[str, Any]:
     """The facts of the graph about an entity, and the entities whose embeddings are most alike."""
     place = id_of(explorer, "entity", label)
     sides = sides_of(explorer.around, place, limit) if explorer.around else []

@@ -12,7 +12,6 @@ import json
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -149,16 +148,15 @@ def shows_token(headers: dict[bytes, bytes], policy: Policy) -> bool:
     assert policy.token is not None
     scheme, _, shown = headers.get(b"authorization", b"").partition(b" ")
     by_header = hmac.compare_digest(shown.strip(), policy.token.encode()) and scheme.lower() == b"bearer"
-    by_cookie = hmac.compare_digest(cookie_in(headers, policy.cookie), cookie_value(policy.token).encode())
-    return by_header or by_cookie
+    expected = cookie_value(policy.token).encode()
+    by_cookie = [hmac.compare_digest(value, expected) for value in cookies_in(headers, policy.cookie)]
+    return by_header or any(by_cookie)
 
 
-def cookie_in(headers: dict[bytes, bytes], name: str) -> bytes:
-    try:
-        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(name)
-    except CookieError:
-        return b""
-    return found.value.encode("latin-1", "replace") if found else b""
+def cookies_in(headers: dict[bytes, bytes], name: str) -> list[bytes]:
+    """The cookies of a name; what other servers of the same host have set may have any form."""
+    pairs = [part.strip().partition(b"=") for part in headers.get(b"cookie", b"").split(b";")]
+    return [value for found, _, value in pairs if found == name.encode()]
 
 
 def cookie_value(token: str) -> str:

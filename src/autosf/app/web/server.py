@@ -23,6 +23,7 @@ from autosf.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    import uvicorn
     from starlette.requests import Request
 
     from autosf.app.web.guard import App
@@ -133,19 +134,27 @@ def listening(host: str, port: int | None, default: int) -> socket.socket:
 
 
 def serve(app: App, listener: socket.socket, to_strangers: bool) -> None:
-    """Answer until Ctrl-C. Strangers may send headers without end, which only the slower parser refuses."""
+    """Answer until Ctrl-C."""
     import uvicorn
 
-    config = uvicorn.Config(
+    uvicorn.Server(configured(app, to_strangers)).run(sockets=[listener])
+
+
+def configured(app: App, to_strangers: bool) -> uvicorn.Config:
+    """How it answers. Strangers may send headers without end, which only the slower parser refuses."""
+    import uvicorn
+
+    from autosf.app.web.connections import MOST, Connection
+
+    return uvicorn.Config(
         app,
-        http="h11" if to_strangers else "auto",
+        http=Connection if to_strangers else "auto",
         proxy_headers=False,  # whoever asks may not say who he is
         lifespan="on",
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=512,
+        limit_concurrency=MOST,
         timeout_keep_alive=20,
         timeout_graceful_shutdown=2,
     )
-    uvicorn.Server(config).run(sockets=[listener])

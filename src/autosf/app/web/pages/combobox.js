@@ -1,5 +1,5 @@
 // A text field that completes labels as one types: the WAI-ARIA combobox with a list, by mouse and by keyboard.
-import { ask, element, whole } from "/assets/common.js";
+import { ask, element, labelled, whole } from "/assets/common.js";
 
 const PAUSE = 60; // milliseconds after a key, so that a fast typist asks once
 
@@ -19,6 +19,7 @@ export function combobox(box, id, kind, chosen) {
   });
   box.append(element("div", { class: "combobox" }, input, list));
   let labels = [];
+  let listed = ""; // the text that the labels complete: the field may hold another by now
   let taken = ""; // the label that was last chosen: looking further, one wants others than it
   let active = -1;
   let timer = 0;
@@ -50,8 +51,10 @@ export function combobox(box, id, kind, chosen) {
   async function complete() {
     asked.abort();
     asked = new AbortController();
+    const text = input.value === taken ? "" : input.value;
     try {
-      const found = await ask(`/api/${many}`, { q: input.value === taken ? "" : input.value, limit: 12 }, asked.signal);
+      const found = await ask(`/api/${many}`, { q: text, limit: 12 }, asked.signal);
+      listed = text;
       labels = found[many].map((row) => row[kind]);
       list.replaceChildren(...found[many].map((row, place) => option(row, place)));
       list.hidden = !labels.length;
@@ -74,9 +77,15 @@ export function combobox(box, id, kind, chosen) {
           take(row[kind]);
         },
       },
-      element("span", { class: "option-label" }, row[kind]),
+      element("span", { class: "option-label" }, labelled(row[kind])),
       element("span", { class: "muted small", "aria-hidden": "true" }, whole(row.uses)),
     );
+  }
+
+  /** What Enter stands for: the marked label, or the text itself, or the first label of a list that completes it. */
+  function meant() {
+    if (active >= 0) return labels[active];
+    return listed !== input.value || labels.includes(input.value) ? input.value : labels[0];
   }
 
   function key(event) {
@@ -88,8 +97,9 @@ export function combobox(box, id, kind, chosen) {
       mark((active + step + labels.length) % labels.length);
     } else if (event.key === "Enter" && (open || input.value)) {
       event.preventDefault();
-      const exact = labels.find((label) => label === input.value);
-      take(active >= 0 ? labels[active] : (exact ?? (open && labels.length ? labels[0] : input.value)));
+      take(open ? meant() : input.value);
+    } else if (event.key === "Tab" && (active >= 0 || (input.value && input.value !== taken))) {
+      take(active >= 0 ? labels[active] : input.value);
     } else if (event.key === "Escape" && open) {
       event.preventDefault();
       close();
@@ -98,6 +108,7 @@ export function combobox(box, id, kind, chosen) {
 
   input.addEventListener("input", () => {
     clearTimeout(timer);
+    mark(-1);
     timer = setTimeout(complete, PAUSE);
   });
   input.addEventListener("focus", () => {

@@ -39,9 +39,23 @@ export function shape(tag, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** A label that breaks into lines after its signs, where a narrow column needs it. */
-export function breakable(label) {
-  return label.split(/(?<=[_/.:#-])/u).flatMap((part, turn) => (turn ? [element("wbr"), part] : [part]));
+const LONGEST = 160; // letters of a label in the running text
+
+/** A label among other text: neither turns the other round. A long one is shown in part, all of it under the pointer. */
+export function labelled(label) {
+  const shown = shortened(label, LONGEST);
+  return element("bdi", { title: shown === label ? null : label }, ...breakable(shown));
+}
+
+/** As many letters of a label as there is room for, the last a sign that it goes on. */
+export function shortened(label, most) {
+  const letters = [...label]; // none of which is half of one
+  return letters.length <= most ? label : `${letters.slice(0, Math.max(0, most - 1)).join("")}…`;
+}
+
+/** A text that breaks into lines after its signs, where a narrow column needs it. */
+function breakable(text) {
+  return text.split(/(?<=[_/.:#-])/u).flatMap((part, turn) => (turn ? [element("wbr"), part] : [part]));
 }
 
 export function byId(id) {
@@ -93,5 +107,5 @@ export function duration(seconds) {
 }
 
 export const mrr = (value) => (value === null || value === undefined ? "–" : value.toFixed(4));
-export const percent = (share) => (share > 0 && share < 0.01 ? "<1 %" : `${Math.round(100 * share)} %`);
+export const percent = (share) => (share > 0 && share < 0.01 ? "<1 %" : share >= 0.995 ? ">99 %" : `${Math.round(100 * share)} %`);
 export const whole = (count) => count.toLocaleString("en");

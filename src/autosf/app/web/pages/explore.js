@@ -1,11 +1,12 @@
 // The explorer: a question as one composes it, its answers, the entity's neighbourhood, and single triples.
-import { ask, breakable, byId, element, pagesOf, percent, say, shape, show, trouble, whole } from "/assets/common.js";
+import { ask, byId, element, labelled, pagesOf, percent, say, shape, shortened, show, trouble, whole } from "/assets/common.js";
 import { combobox } from "/assets/combobox.js";
 import { picture } from "/assets/picture.js";
 
 const FIRST = 10;
 const MOST = 100;
 const SHOWN = 5; // entities of a fact
+const IN_TITLE = 60; // letters of the entity
 const FACTS = 7; // relations, before one asks for all
 const state = { entity: "", relation: "", side: "tail", top: FIRST };
 let turn = 0; // of the last question: late answers to earlier ones are not shown
@@ -42,9 +43,10 @@ function followed(wanted) {
   };
 }
 
+/** Show what is wanted; of the rest, what the fields hold. */
 function go(wanted) {
-  Object.assign(state, { top: FIRST }, wanted);
-  history.pushState(null, "", address(state));
+  Object.assign(state, { entity: entity.value, relation: relation.value, top: FIRST }, wanted);
+  if (address(state) !== location.pathname + location.search) history.pushState(null, "", address(state));
   return showAll();
 }
 
@@ -52,7 +54,7 @@ async function showAll() {
   entity.value = state.entity;
   relation.value = state.relation;
   document.querySelector(`input[name="side"][value="${state.side}"]`).checked = true;
-  document.title = `${state.entity || "Explorer"} · AutoSF`;
+  document.title = `${shortened(state.entity, IN_TITLE) || "Explorer"} · AutoSF`;
   const mine = ++turn;
   trouble("");
   await Promise.all([showAnswers(mine), showAround(mine)]);
@@ -72,14 +74,18 @@ async function showAnswers(mine) {
     const question = { [given]: state.entity, relation: state.relation, top: state.top, known };
     const found = await ask("/api/predict", question);
     if (mine !== turn) return;
-    say("question", state.side === "tail" ? `${state.entity}  ${state.relation}  ?` : `?  ${state.relation}  ${state.entity}`);
+    const [head, tail] = state.side === "tail" ? [state.entity, "?"] : ["?", state.entity];
+    byId("question").replaceChildren(labelled(head), "  ", labelled(state.relation), "  ", labelled(tail));
     byId("answers").replaceChildren(...found.predictions.map((row, place) => answer(row, place + 1)));
     show("answers-table", found.predictions.length > 0);
     show("more", found.predictions.length === state.top && state.top < MOST);
     if (!found.predictions.length) say("question", "No answer: all are known already.");
     fillCheck(found.predictions);
   } catch (error) {
-    if (mine === turn) refused(error);
+    if (mine !== turn) return;
+    for (const part of ["answers-table", "more"]) show(part, false);
+    say("question", "");
+    refused(error);
   }
 }
 
@@ -92,7 +98,7 @@ function answer(row, place) {
     element(
       "td",
       {},
-      element("a", { href: next.href, click: next.go }, ...breakable(row.entity)),
+      element("a", { href: next.href, click: next.go }, labelled(row.entity)),
       row.known ? element("span", { class: "badge" }, "known") : null,
     ),
     element("td", {}, row.probability === null ? "–" : bar(row.probability)),
@@ -142,11 +148,11 @@ function showFacts(all) {
 /** A relation of the entity, as a question, with some of what the graph has for it. */
 function fact(side) {
   const wanted = { entity: state.entity, relation: side.relation, side: side.direction === "out" ? "tail" : "head" };
-  const arrow = side.direction === "out" ? "→" : "←";
-  const asked = element("a", { href: address(wanted), click: followed(wanted), class: "asked" }, `${arrow} ${side.relation}`);
+  const arrow = side.direction === "out" ? "→ " : "← ";
+  const asked = element("a", { href: address(wanted), click: followed(wanted), class: "asked" }, arrow, labelled(side.relation));
   const shown = side.entities.slice(0, SHOWN).flatMap((label, place) => {
     const next = link(label);
-    return [place ? ", " : " ", element("a", { href: next.href, click: next.go, class: "plain-link" }, ...breakable(label))];
+    return [place ? ", " : " ", element("a", { href: next.href, click: next.go, class: "plain-link" }, labelled(label))];
   });
   const rest = side.count - Math.min(SHOWN, side.entities.length);
   return element("li", {}, asked, ...shown, rest > 0 ? ` and ${whole(rest)} more` : null);
@@ -154,7 +160,7 @@ function fact(side) {
 
 function chip(label) {
   const next = link(label);
-  return element("li", {}, element("a", { href: next.href, click: next.go }, label));
+  return element("li", {}, element("a", { href: next.href, click: next.go }, labelled(label)));
 }
 
 function refused(error) {
@@ -164,7 +170,7 @@ function refused(error) {
   const role = error.message.startsWith("relation") ? "relation" : "entity";
   const offers = error.suggestions.flatMap((label, place) => {
     const wanted = { ...state, [role]: label };
-    return [place ? ", " : "; did you mean ", element("a", { href: address(wanted), click: followed(wanted) }, label)];
+    return [place ? ", " : "; did you mean ", element("a", { href: address(wanted), click: followed(wanted) }, labelled(label))];
   });
   byId("trouble").append(...offers, "?");
 }
@@ -186,8 +192,8 @@ async function check(event) {
   try {
     showVerdict(await ask("/api/classify", triple));
   } catch (error) {
-    const near = error.suggestions?.length ? `; did you mean ${error.suggestions.map((label) => `“${label}”`).join(" or ")}?` : "";
-    byId("verdict").replaceChildren(element("span", { class: "bad" }, `${error.message}${near}`));
+    const near = (error.suggestions ?? []).flatMap((label, place) => [place ? " or “" : "; did you mean “", labelled(label), "”"]);
+    byId("verdict").replaceChildren(element("span", { class: "bad" }, error.message, ...near, near.length ? "?" : ""));
   }
 }
 
@@ -242,11 +248,10 @@ async function begin() {
 byId("ask").addEventListener("submit", (event) => event.preventDefault());
 byId("ask").addEventListener("change", (event) => {
   if (event.target.name === "side") go({ side: event.target.value });
-  if (event.target.name === "hide") showAll();
+  if (event.target.name === "hide") go({ top: state.top });
 });
 byId("more").addEventListener("click", () => {
-  state.top = Math.min(MOST, state.top * 3);
-  showAll();
+  go({ top: Math.min(MOST, state.top * 3) });
 });
 byId("more-facts").addEventListener("click", () => showFacts(true));
 byId("check").addEventListener("submit", check);

@@ -4,6 +4,7 @@ import { ask, byId, drawing, duration, element, mrr, pagesOf, say, show, structu
 const POLL = 1000; // milliseconds
 const SLOWEST = 10000; // between two tries while the server is away
 const FIRST_ROWS = 20;
+const MOST_ROWS = 200; // that the server gives
 const STATES = {
   running: "running",
   stopped: "stopped",
@@ -51,7 +52,7 @@ async function showStatus(status) {
 function showFigures(search) {
   const failed = search.failed ? `${whole(search.failed)} failed` : `strategy ${search.strategy}`;
   const figures = [
-    ["Best validation MRR", mrr(search.best_mrr), ""],
+    ["Best structure’s MRR", mrr(search.best_mrr), ""],
     ["Structures tried", whole(search.structures), ""],
     ["Trials done", whole(search.trials), failed],
     ["Time spent", duration(search.seconds), ""],
@@ -150,8 +151,12 @@ function onTheWhole(playoff) {
 async function showLeaderboard(found) {
   const drawn = await Promise.all(found.leaderboard.map((row, place) => line(row, place + 1)));
   byId("leaderboard").tBodies[0].replaceChildren(...drawn);
-  show("more", found.structures > found.leaderboard.length);
-  say("more", `Show all ${whole(Math.min(200, found.structures))}`);
+  const first = `the first ${MOST_ROWS} of ${whole(found.structures)}`;
+  const left = found.structures > MOST_ROWS;
+  show("more", found.structures > found.leaderboard.length && rows < MOST_ROWS);
+  say("more", left ? `Show ${first}` : `Show all ${found.structures}`);
+  show("left", left && rows >= MOST_ROWS);
+  say("left", `These are ${first}.`);
   found.leaderboard.forEach((row, place) => places.set(JSON.stringify(row.structure), place + 1));
 }
 
@@ -173,7 +178,7 @@ async function line(row, place) {
 }
 
 byId("more").addEventListener("click", async () => {
-  rows = 200;
+  rows = MOST_ROWS;
   await showLeaderboard(await ask("/api/leaderboard", { limit: rows }));
 });
 look();

@@ -1,10 +1,13 @@
 // The neighbourhood as a small drawing: what leads to the entity on the left, what it leads to on the right.
-import { shape } from "/assets/common.js";
+import { shape, shortened } from "/assets/common.js";
 
 const MOST = 6; // on a side
 const ROW = 50; // from one neighbour to the next
 const BOX = 42; // a neighbour's height
-const LETTER = 7.2; // a letter's mean width
+const SIDES = 9; // between a box and its text
+const NAME = "13px"; // the looks of texts, as in web.css
+const RELATION = "11.5px";
+const CENTRE = "600 13px";
 const NARROWEST = 330;
 const WIDEST = 560;
 
@@ -56,14 +59,14 @@ function arrow(from, to) {
 }
 
 function neighbour(fact, place, address) {
-  const letters = (place.width - 16) / LETTER;
+  const room = place.width - 2 * SIDES;
   return shape(
     "a",
     { href: address.href, click: address.go, "aria-label": `${fact.relation}: ${fact.entity}` },
     shape("title", {}, `${fact.relation}: ${fact.entity}`),
     shape("rect", { x: place.x + 1, y: place.y - BOX / 2, width: place.width - 2, height: BOX, rx: 6 }),
-    shape("text", { x: place.x + 9, y: place.y - 4, class: "relation" }, shortened(fact.relation, letters * 1.15)),
-    shape("text", { x: place.x + 9, y: place.y + 13 }, shortened(fact.entity, letters)),
+    shape("text", { x: place.x + SIDES, y: place.y - 4, class: "relation" }, fitted(fact.relation, room, RELATION)),
+    shape("text", { x: place.x + SIDES, y: place.y + 13 }, fitted(fact.entity, room, NAME)),
   );
 }
 
@@ -73,11 +76,16 @@ function named(entity, place) {
     { class: "centre" },
     shape("title", {}, entity),
     shape("rect", { x: place.x, y: place.y - 17, width: place.width, height: 34, rx: 6 }),
-    shape("text", { x: place.x + place.width / 2, y: place.y + 4 }, shortened(entity, (place.width - 12) / (LETTER * 1.08))),
+    shape("text", { x: place.x + place.width / 2, y: place.y + 4 }, fitted(entity, place.width - 2 * SIDES, CENTRE)),
   );
 }
 
-export function shortened(label, most) {
-  const letters = [...label];
-  return letters.length <= most ? label : `${letters.slice(0, Math.floor(most) - 1).join("")}…`;
+const pen = document.createElement("canvas").getContext("2d");
+
+/** As much of a label as the room holds in a font of the page; some letters are several times as wide as others. */
+function fitted(label, room, font) {
+  pen.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
+  let shown = shortened(label, Math.floor(room));
+  for (let most = [...shown].length - 1; most > 0 && pen.measureText(shown).width > room; most--) shown = shortened(shown, most);
+  return shown;
 }
