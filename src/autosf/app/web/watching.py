@@ -109,6 +109,7 @@ def how_far(sight: Sight) -> dict[str, Any]:
     return {
         "state": sight.state,
         "ending": outcome.ending,
+        "decided_by": outcome.decided_by,
         "version": sight.version,
         "trials": len(outcome.records),
         "structures": len(outcome.standings),

@@ -80,7 +80,7 @@ async function showRunning(search) {
 }
 
 async function card(trial, state) {
-  const name = trial.names[0] ?? "no name yet";
+  const name = trial.names[0] ?? "a new structure";
   const last = state === "playoff" ? "play-off" : "the winner’s model";
   const who = trial.worker === null ? last : `worker ${trial.worker}, seed ${trial.seed}`;
   const told = `epoch ${trial.epoch} of ${trial.epochs}`;
@@ -115,7 +115,7 @@ async function showBest(found) {
   say("best-title", found.state === "ended" || found.state === "training" ? "The winner" : "Best so far");
   const sampled = found.playoff ? " in the search" : "";
   byId("best-drawing").replaceChildren(await structureDrawing(best.structure));
-  say("best-name", best.names.length ? best.names.join(", ") : "A structure without a name");
+  say("best-name", best.names.length ? best.names.join(", ") : "A new structure");
   say("best-measured", `Validation MRR ${measured(best)}${sampled}`);
   say("best-formula", best.formula);
   byId("best-chances").replaceChildren(...[...chances(best), ...onTheWhole(found.playoff ?? [])].map((line) => element("li", {}, line)));
