@@ -60,6 +60,11 @@ MISTAKES = {
     ),
     "one column": (train(b"abc\ndef\n"), "train.txt:1", "expected 3 tab-separated fields, found 1"),
     "two columns": (train(b"a\tb\nc\td\n"), "train.txt:1", "expected 3 tab-separated fields, found 2"),
+    "two columns of labels with spaces": (
+        train(b"New York\tLos Angeles\nSan Jose\tNew Delhi\n"),
+        "train.txt:1",
+        "expected 3 tab-separated fields, found 2",
+    ),
     "four columns": (
         train(b"a\tr\tb\t1\n" * 3),
         "train.txt:1",

@@ -71,12 +71,16 @@ def _names_columns(options: TableOptions) -> bool:
 def dialect_of(path: Path, delimiters: Sequence[str], *, least: int) -> tuple[Dialect, Record, int]:
     """The dialect in which most of the first lines have the same number of fields, at least `least`.
 
-    With it come the first record and that number. Exactly `least` fields are believed before more.
+    With it come the first record and that number. Exactly `least` fields are believed before more. Where there
+    are tabs, spaces belong to the labels.
     """
     refuse_binary(path)
     lines = first_lines(path)
+    has_tabs = any("\t" in line for _, line in lines)
     best: tuple[tuple[bool, ...], Dialect, Record, int] | None = None
     for candidate in delimiters:
+        if candidate == " " and has_tabs and len(delimiters) > 1:
+            continue
         dialect = dialect_for(candidate, path)
         found = _first_records(lines, dialect, path)
         if not found:
