@@ -364,13 +364,25 @@ def test_a_dict_may_mix_files_and_frames(tmp_path, expected):
     assert read_graph(parts).digest == expected.digest
 
 
-def test_a_frame_with_more_columns_tells_which_it_took():
-    frame = pl.DataFrame([(*triple, 1) for triple in TRAIN], schema=["x", "y", "z", "w"], orient="row")
-    graph = read_graph(frame, make_valid=0, make_test=0)
-    assert graph.warnings == (
-        'triples: took the columns "x", "y", "z" as head, relation, tail and left out 1 more',
+@pytest.mark.parametrize("kind", ["polars", "pandas", "parquet"])
+def test_a_frame_of_other_than_three_columns_says_which_they_are(tmp_path, kind):
+    names = ["id", "head", "rel_name", "tail"]
+    frame = pl.DataFrame([(0, *triple) for triple in TRAIN], schema=names, orient="row")
+    frame.write_parquet(tmp_path / "all.parquet")
+    source = {"polars": frame, "pandas": frame.to_pandas(), "parquet": tmp_path / "all.parquet"}[kind]
+    found = (
+        'expected 3 columns, found 4: "id", "head", "rel_name", "tail"; say which are head, relation and tail'
     )
-    assert read_graph(frame, columns=("x", "y", "z"), make_valid=0, make_test=0).warnings == ()
+    with pytest.raises(UserError, match=rf"{found}: .*columns=\(0, 1, 2\)"):
+        read_graph(source)
+    graph = read_graph(source, columns=("head", "rel_name", "tail"), make_valid=0, make_test=0)
+    assert graph.warnings == ()
+    assert graph.digest == read_graph(TRAIN, make_valid=0, make_test=0).digest
+
+
+def test_a_frame_whose_third_column_tells_the_split_has_too_few():
+    with pytest.raises(UserError, match="triples: expected 3 columns beside the split, found 2"):
+        read_graph(pl.DataFrame({"x": ["a"], "y": ["b"], "split": ["train"]}))
 
 
 def test_a_single_file_is_split_and_the_order_of_its_rows_does_not_matter(tmp_path):

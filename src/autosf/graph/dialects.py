@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autosf.errors import UserError, quoted, shown
-from autosf.graph.roles import Roles, roles_by_choice, roles_by_name
+from autosf.graph.roles import CHOOSING, Roles, roles_by_choice, roles_by_name
 from autosf.graph.text_lines import Dialect, Record, cut, first_lines, records, refuse_binary
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ def form_of(path: Path, options: TableOptions) -> Form:
         words = first.fields if has_header else []
         told = roles_by_choice(options.columns, [*words, *[""] * (fields - len(words))], place)
     if told is None and fields != 3:
-        command = "autosf data split FILE --columns 0,1,2 --out DIR"
-        choice = f"say which are head, relation and tail: {command} (Python: columns=(0, 1, 2))"
-        advice = choice if fields > 3 else "mend the line"
+        advice = CHOOSING if fields > 3 else "mend the line"
         raise UserError(f"{place}: expected {dialect.describe(3)}, found {fields}; {advice}")
     header = tuple(first.fields) if has_header else None
     return Form(dialect, fields, header, told or Roles(), first.line)
