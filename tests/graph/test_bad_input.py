@@ -75,6 +75,51 @@ MISTAKES = {
         "train.txt:4",
         r"expected 3 tab-separated fields, found 1 \(but 3 separated by comma\); use one delimiter",
     ),
+    "json": (
+        train(b'[{"head": "a", "relation": "r", "tail": "b"}]\n'),
+        "train.txt",
+        "found JSON; of JSON an object",
+    ),
+    "json over several lines": (train(b'[\n  {"head": "a"}\n]\n'), "train.txt", "found JSON"),
+    "json of lists": (train(b'["a", "r", "b"]\n["b", "r", "c"]\n'), "train.txt", "found JSON"),
+    "json lines under another name": (
+        train(b'{"head": "a", "relation": "r", "tail": "b"}\n'),
+        "train.txt",
+        "found JSON; .*named .jsonl",
+    ),
+    "json lines with another line": (
+        train(b'{"head": "a", "relation": "r", "tail": "b"}\n\n["a", "r", "b"]\n', "train.jsonl"),
+        "train.jsonl:3",
+        r'expected a JSON object, found "\[',
+    ),
+    "json lines without a tail": (
+        train(
+            b'{"head": "a", "relation": "r", "tail": "b"}\n{"head": "a", "relation": "r"}\n', "train.jsonl"
+        ),
+        "train.jsonl",
+        'row 2: expected a label in "tail", found an empty one',
+    ),
+    "json lines of other names": (
+        train(b'{"id": 1, "a": "a", "r": "r", "b": "b"}\n', "train.jsonl"),
+        "train.jsonl",
+        "expected 3 columns, found 4: .*; say which are head, relation and tail: autosf data split",
+    ),
+    "empty json lines": (train(b"", "train.jsonl"), "train.jsonl", "expected triples, found an empty file"),
+    "blank json lines": (
+        train(b"\n\n", "train.jsonl"),
+        "train.jsonl",
+        "expected a JSON object a line, found none",
+    ),
+    "json lines with invalid utf-8": (
+        train(b'{"head": "caf\xe9", "relation": "r", "tail": "b"}\n', "train.jsonl"),
+        "train.jsonl:1",
+        "expected UTF-8 text",
+    ),
+    "json lines with a fraction": (
+        train(b'{"head": 1.5, "relation": "r", "tail": "b"}\n', "train.jsonl"),
+        "train.jsonl",
+        "expected a column of text or whole numbers",
+    ),
     "invalid utf-8": (
         train(GOOD + b"caf\xe9\tr\tb\n"),
         "train.txt:4",

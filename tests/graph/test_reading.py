@@ -358,6 +358,30 @@ def test_whole_numbers_are_labels_in_decimal(tmp_path):
     assert read_graph(tmp_path).digest == graph.digest
 
 
+def test_json_lines_are_read_as_frames_are(tmp_path, expected):
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    for split, triples in PARTS.items():
+        answers = FORMS["polars"](triples).with_columns(score=0.5, known=pl.lit(None), more=pl.struct(x=1))
+        answers.write_ndjson(folder / f"{split}.jsonl")
+    assert read_graph(folder).digest == expected.digest
+    whole = pl.concat(
+        [FORMS["polars"](triples).with_columns(split=pl.lit(split)) for split, triples in PARTS.items()]
+    )
+    packed = tmp_path / "all.ndjson.gz"
+    packed.write_bytes(
+        gzip.compress(b"\xef\xbb\xbf" + whole.select(reversed(whole.columns)).write_ndjson().encode())
+    )
+    assert read_graph(packed).digest == expected.digest
+
+
+def test_json_lines_may_mix_text_and_whole_numbers(tmp_path):
+    file = tmp_path / "all.jsonl"
+    file.write_text('{"s": "a", "p": 7, "o": 3}\n\n{"o": "b", "p": 7, "s": 10}\n')
+    graph = read_graph(file, make_valid=0, make_test=0)
+    assert labels(graph)["train"] == [("a", "7", "3"), ("10", "7", "b")]
+
+
 def test_a_dict_may_mix_files_and_frames(tmp_path, expected):
     folder = make_folder(tmp_path / "graph")
     parts = {"train": str(folder / "train.txt"), "dev": folder / "valid.txt", "test": FORMS["pandas"](TEST)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DELIMITERS = ("\t", ",", ";", " ")
+LIKE_JSON = re.compile(r"""\s*(\{\s*("|$)|\[\s*(["\[{]|$))""")
 CSV_DELIMITERS = (",", ";", "\t", " ")
 
 
@@ -75,6 +77,11 @@ def dialect_of(path: Path, delimiters: Sequence[str], *, least: int) -> tuple[Di
     refuse_binary(path)
     lines = first_lines(path)
     has_tabs = any("\t" in line for _, line in lines)
+    if len(delimiters) > 1 and not has_tabs and lines and LIKE_JSON.match(lines[0][1]):
+        raise UserError(
+            f"{shown(path)}: expected a triple a line, found JSON; of JSON an object a line is read, from a file"
+            " named .jsonl, with head, relation and tail in each"
+        )
     best: tuple[tuple[bool, ...], Dialect, Record, int] | None = None
     for candidate in delimiters:
         if candidate == " " and has_tabs and len(delimiters) > 1:

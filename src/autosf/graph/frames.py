@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from autosf.graph.roles import (
     roles_by_name,
 )
 from autosf.graph.tables import Table
+from autosf.graph.text_lines import BYTE_ORDER_MARK, is_blank, opened, refuse_binary, text_lines
 from autosf.graph.vocabulary import is_unicode
 
 if TYPE_CHECKING:
@@ -47,6 +49,33 @@ def read_parquet(path: Path, columns: Sequence[str | int] | None = None) -> Tabl
         reason = " ".join(str(error).split())[:80]
         raise UserError(f"{shown(path)}: expected a parquet file, found something else ({reason})") from None
     return _from_frame(frame, shown(path), columns, CHOOSING)
+
+
+def read_json_lines(path: Path, columns: Sequence[str | int] | None = None) -> Table:
+    """The triples of a file with a JSON object a line, optionally gzipped."""
+    refuse_binary(path)
+    with opened(path) as stream:
+        content = stream.read().removeprefix(BYTE_ORDER_MARK.encode())
+    try:
+        frame = pl.read_ndjson(content, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        _refuse_other_lines(path)
+        reason = " ".join(str(error).split())[:80]
+        raise UserError(f"{shown(path)}: expected a JSON object a line, found none ({reason})") from None
+    return _from_frame(frame, shown(path), columns, CHOOSING)
+
+
+def _refuse_other_lines(path: Path) -> None:
+    """Name the first line that is no JSON object."""
+    for number, line in text_lines(path):
+        try:
+            is_object = is_blank(line) or isinstance(json.loads(line), dict)
+        except (ValueError, RecursionError):
+            is_object = False
+        if not is_object:
+            raise UserError(
+                f"{shown(path)}:{number}: expected a JSON object, found {quoted(line.strip(), 30)}"
+            )
 
 
 def _from_frame(

@@ -17,9 +17,9 @@ from autosf.graph.completing import (
     shared_warnings,
 )
 from autosf.graph.dialects import TableOptions
-from autosf.graph.frames import read_parquet, table_of
+from autosf.graph.frames import read_json_lines, read_parquet, table_of
 from autosf.graph.knowledge_graph import KnowledgeGraph, LabelColumns
-from autosf.graph.layouts import Layout, extension, layout_of
+from autosf.graph.layouts import JSON_LINES, Layout, extension, layout_of
 from autosf.graph.numbered import named, read_openke
 from autosf.graph.rdf import FORMATS, read_rdf
 from autosf.graph.roles import SPLIT_OF_WORD
@@ -158,6 +158,8 @@ def read_file(path: Path, options: TableOptions = ANY_FORM, habit: str = "plain"
         return read_openke(path)
     if kind == "parquet":
         return read_parquet(path, options.columns)
+    if kind in JSON_LINES:
+        return read_json_lines(path, options.columns)
     return read_rdf(path, kind) if kind in FORMATS else read_table(path, options)
 
 
