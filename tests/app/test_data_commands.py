@@ -282,6 +282,15 @@ def test_synthetic_writes_a_graph_of_the_ordered_size(tmp_path: Path):
     assert [found[key] for key in KEYS[:5]] == [100, 5, 450, 20, 30]
 
 
+def test_a_small_synthetic_graph_has_a_tenth_each_in_valid_and_test(tmp_path: Path):
+    made = result(
+        "synthetic", "--entities", 100, "--relations", 5, "--triples", 1000, "--out", tmp_path / "s"
+    )
+    assert (made["valid"], made["test"]) == (100, 100)
+    found = result("stats", tmp_path / "s")
+    assert [found[key] for key in KEYS[:5]] == [100, 5, 800, 100, 100]
+
+
 @pytest.mark.parametrize("name", ["stats", "split", "list", "get", "synthetic"])
 def test_every_command_has_a_sentence_and_an_example(name: str):
     shown = run(name, "--help").stdout

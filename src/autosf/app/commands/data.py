@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from autosf.graph.splitting import DroppedRelation, Split
     from autosf.graph.statistics import Statistics
 
+HELD_OUT = "[default: a tenth, at most 1000]"
+
 
 @click.group(epilog="Example: autosf data stats umls", invoke_without_command=True, no_args_is_help=False)
 @click.pass_context
@@ -281,18 +283,20 @@ class DownloadBars:
 @click.option(
     "--triples", default=100_000, show_default=True, help="How many triples in all splits together."
 )
-@click.option("--valid", default=1000, show_default=True, help="How many of them are valid triples.")
-@click.option("--test", default=1000, show_default=True, help="How many of them are test triples.")
+@click.option("--valid", type=int, help=f"How many of them are valid triples.  {HELD_OUT}")
+@click.option("--test", type=int, help=f"How many of them are test triples.  {HELD_OUT}")
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, another graph."
 )
 @click.option("--form", default="tsv", show_default=True, help="tsv, tsv.gz or parquet.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder.")
 @json_option
-def synthetic(out: Path, form: str, as_json: bool, **sizes: int) -> None:
+def synthetic(out: Path, form: str, valid: int | None, test: int | None, as_json: bool, **sizes: int) -> None:
     """Write a random graph with skewed degrees, of any size, in constant memory."""
     from autosf.graph.synthetic_large import LargeGraph, write_large_graph
 
+    tenth = min(max(sizes["triples"], 0) // 10, 1000)
+    sizes |= {"valid": tenth if valid is None else valid, "test": tenth if test is None else test}
     write_large_graph(LargeGraph(**sizes), out, form=form)
     result = {**sizes, "form": form, "folder": str(out)}
     answer(result, as_json, lambda: f"{sizes['triples']:,} triples written to {out}")
