@@ -216,6 +216,16 @@ def test_split_tells_what_reading_found_odd(tmp_path: Path):
     assert clean["relations"] == 1
 
 
+@pytest.mark.parametrize("sizes", [(0.6, 0.6), (0.5, 0.5), (90, 0), (60, 30), (0.5, 45), (1000, 0.1)])
+def test_split_refuses_sizes_that_leave_nothing(tmp_path: Path, sizes):
+    folder = write(tmp_path / "graph", train=ring(30))
+    valid, test = sizes
+    told = f"valid {valid}, test {test}: expected less than all of 90 triples"
+    with pytest.raises(UserError, match=told):
+        run("split", folder, "--out", tmp_path / "s", "--valid", valid, "--test", test)
+    assert not (tmp_path / "s").exists()
+
+
 def test_split_refuses_columns_that_are_not_three(tmp_path: Path):
     file = write(tmp_path, all=ring(10)) / "all.tsv"
     with pytest.raises(UserError, match="columns: expected three different ones, found place 1 twice"):

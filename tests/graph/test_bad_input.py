@@ -389,6 +389,8 @@ def test_a_source_that_is_no_graph_is_refused(source, expected):
         ),
         ({"make_test": [1]}, "make_test: expected a share below 1 or a whole number of triples, found [1]"),
         ({"make_valid": 1.5}, "expected a share below 1 or a whole number of triples, found 1.5"),
+        ({"make_valid": 0.6, "make_test": 0.6}, "valid 0.6, test 0.6: expected less than all of 2 triples"),
+        ({"make_valid": 2, "make_test": 0}, "valid 2, test 0: expected less than all of 2 triples"),
         ({"seed": "a"}, 'seed: expected a whole number from 0, found "a"'),
         ({"seed": -1}, "seed: expected a whole number from 0, found -1"),
         ({"seed": 0.5}, "seed: expected a whole number from 0, found 0.5"),

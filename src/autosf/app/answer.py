@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autosf.counting import counted as counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -35,11 +37,6 @@ def answer(
 def say(line: str) -> None:
     """A line to the user besides the answer, on stderr."""
     click.echo(f"autosf: {line}", err=True)
-
-
-def counted(count: int, what: str) -> str:
-    """So many of something, which has a regular plural."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def console(stderr: bool = False) -> Console:

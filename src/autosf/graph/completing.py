@@ -68,16 +68,11 @@ def completed(graph: KnowledgeGraph, making: Making) -> KnowledgeGraph:
     """The graph with splits of the given sizes taken from train; every entity and relation stays in train."""
     if not making.valid and not making.test:
         return graph
-    from autosf.graph.splitting import split
+    from autosf.graph.splitting import refuse_all, split
 
-    made = split(
-        in_order(graph),
-        len(graph.entities),
-        len(graph.relations),
-        valid=making.valid or 0,
-        test=making.test or 0,
-        seed=making.seed,
-    )
+    sizes = {"valid": making.valid or 0, "test": making.test or 0}
+    refuse_all(len(graph.train), **sizes)
+    made = split(in_order(graph), len(graph.entities), len(graph.relations), **sizes, seed=making.seed)
     parts = {"train": made.train}
     parts |= {"valid": made.valid} if making.valid else {}
     parts |= {"test": made.test} if making.test else {}

@@ -122,7 +122,7 @@ def split(
 
     from autosf.app.graphs import graph_as_it_is
     from autosf.graph.completing import warnings_of_reading
-    from autosf.graph.splitting import joined, split, without_leakage
+    from autosf.graph.splitting import joined, refuse_all, split, without_leakage
     from autosf.graph.writing import write_graph
 
     read = graph_as_it_is(file, **told_form(columns, header, delimiter))
@@ -133,7 +133,9 @@ def split(
     size = len(read.entities), len(read.relations)
     triples, repeated = joined(replace(read, test=read.test[:0]) if keep_test else read)
     kept, dropped = without_leakage(triples, *size) if remove_leakage else (triples, [])
-    made = split(kept, *size, valid=valid, test=0 if keep_test else test, seed=seed)
+    to_test = 0 if keep_test else test
+    refuse_all(len(kept), valid=valid, test=to_test)
+    made = split(kept, *size, valid=valid, test=to_test, seed=seed)
     if keep_test:
         made = replace(made, test=read.test, wished_test=len(read.test))
     graph = _graph_of(read, made)

@@ -1,0 +1,13 @@
+"""Counts in words, for every layer's messages."""
+
+from __future__ import annotations
+
+
+def counted(count: int, what: str) -> str:
+    """So many of something, which has a regular plural."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def are(count: int) -> str:
+    """The verb that goes with a count."""
+    return "is" if count == 1 else "are"
