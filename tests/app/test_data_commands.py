@@ -128,6 +128,24 @@ def test_an_unknown_graph_is_answered_with_the_nearest():
         run("stats", "fb15k-237")
 
 
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("nothere.tsv", "nothere.tsv: there is no such file or folder"),
+        ("no/such", "no/such: there is no such file or folder"),
+        ("nothere", 'unknown graph "nothere", and no such folder; see: autosf data list'),
+        ("yago3.10-x", 'unknown graph "yago3.10-x", and no such folder; did you mean "yago3-10"?'),
+    ],
+)
+def test_a_missing_file_is_not_called_an_unknown_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, told: str
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as raised:
+        run("stats", word)
+    assert str(raised.value) == told
+
+
 @pytest.mark.parametrize("command", [["stats"], ["split", "--out", "new"]])
 def test_an_empty_name_is_not_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command):
     monkeypatch.chdir(write(tmp_path / "g", train=ring(10), valid=ring(5)))
