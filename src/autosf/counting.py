@@ -9,5 +9,10 @@ def counted(count: int, what: str) -> str:
 
 
 def are(count: int) -> str:
-    """The verb that goes with a count."""
+    """`is` for one, `are` for any other count."""
     return "is" if count == 1 else "are"
+
+
+def have(count: int) -> str:
+    """`has` for one, `have` for any other count."""
+    return "has" if count == 1 else "have"

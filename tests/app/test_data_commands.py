@@ -93,8 +93,21 @@ def test_stats_name_the_inverse_partner_and_what_it_gives_away(tmp_path: Path):
     assert found["leaked"]["share"] == 1.0
     assert found["leaked"]["pairs"][0]["source"] == "owns"
     assert found["shared"] == {"train_valid": 1, "train_test": 0, "valid_test": 0}
-    assert [line for line in found["warnings"] if "also" in line] == ["1 valid triples are also in train"]
+    assert [line for line in found["warnings"] if "also" in line] == ["1 valid triple is also in train"]
     assert run("stats", folder).stdout.count("also in train") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "title"),
+    [
+        ((), "2 relations"),
+        (("--relations", 2), "2 relations"),
+        (("--relations", 1), "The largest of 2 relations"),
+    ],
+)
+def test_stats_say_how_many_of_the_relations_they_show(tmp_path: Path, options, title: str):
+    folder = write(tmp_path / "g", train=ring(5) + ring(5, "other"))
+    assert title in run("stats", folder, *options).stdout.splitlines()
 
 
 def test_stats_of_one_file_do_not_split_it(tmp_path: Path):
@@ -200,7 +213,7 @@ def test_split_says_how_many_could_be_had(tmp_path: Path):
     made = result(*arguments, tmp_path / "out")
     assert made["missing"] == 10 - made["available"] > 0
     shown = run(*arguments, tmp_path / "again").stdout
-    assert "fewer than wished" in shown
+    assert "fewer than asked for" in shown
     assert f"only {made['available']} triples can leave train" in " ".join(shown.split())
 
 

@@ -18,7 +18,7 @@ def test_what_reading_warns_of_is_issued_at_the_line_of_the_program():
     assert (
         [str(warning.message) for warning in told]
         == [*graph.warnings]
-        == [TOLD, "1 repeated triples left out"]
+        == [TOLD, "1 repeated triple left out"]
     )
     assert {warning.filename for warning in told} == {__file__}
 
@@ -44,3 +44,4 @@ def test_the_command_says_it_once(tmp_path: Path):
     sizes = ["--dimension", "8", "--epochs", "1", "--out", str(tmp_path / "model")]
     ran = CliRunner().invoke(train, [str(tmp_path / "all.tsv"), *sizes], catch_exceptions=False)
     assert ran.stderr.count(TOLD) == 1
+    assert "; 1 epoch in " in ran.stdout

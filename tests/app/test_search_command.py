@@ -214,7 +214,7 @@ def test_a_graph_too_small_to_be_split_is_told_to_bring_its_valid_triples(tmp_pa
     (tmp_path / "three.tsv").write_text("a\tr\tb\nc\ts\td\ne\tq\tf\n")
     code, _, err = answered(capfd, "search", tmp_path / "three.tsv", "--out", tmp_path / "run")
     assert code == 2
-    assert "2 triples fewer than wished" in err
+    assert "2 triples fewer than asked for" in err
     assert "found none; a graph of 3 triples is too small to take some" in err
     assert "give valid" in err
 

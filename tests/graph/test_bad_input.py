@@ -275,7 +275,7 @@ MISTAKES = {
     "literals only": (
         train(b'<http://a> <http://r> "x" .\n', "train.nt"),
         "train.nt",
-        "found none and 1 literals",
+        "found none and 1 literal",
     ),
 }
 
@@ -422,7 +422,7 @@ def test_a_test_triple_that_is_also_in_train_is_warned_of_with_the_count(tmp_pat
     }
     graph = read_graph(make_folder(tmp_path / "graph", files))
     assert graph.warnings == (
-        "1 of 1 valid triples are also in train",
+        "1 of 1 valid triple is also in train",
         "3 of 4 test triples are also in train",
     )
 

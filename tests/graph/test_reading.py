@@ -111,7 +111,7 @@ def test_labels_that_exist_with_and_without_a_space_are_counted_once_a_graph(tmp
     for split in SPLITS:
         (folder / f"{split}.tsv").write_text(rows(triples))
     told = [warning for warning in read_graph(folder).warnings if "space" in warning]
-    assert told == ["3 labels begin or end with a space and exist without it, too"]
+    assert told == ["3 labels with a space before or after are there without it, too"]
     assert labels(read_graph(folder))["train"] == triples
 
 
@@ -236,7 +236,7 @@ def test_labels_that_no_triple_uses_are_left_out_and_told(tmp_path, expected):
         file.write("4\tnever\n")
     graph = read_graph(folder)
     assert graph.digest == expected.digest
-    assert graph.warnings == ("left out 1 entities that no triple uses",)
+    assert graph.warnings == ("left out 1 entity label that no triple uses",)
 
 
 HEADERS = [
@@ -435,7 +435,7 @@ def test_splits_that_cannot_be_had_are_told(tmp_path):
     (tmp_path / "chain.txt").write_text(rows([(f"e{i}", f"r{i}", f"e{i + 1}") for i in range(10)]))
     graph = read_graph(tmp_path / "chain.txt")
     assert (len(graph.train), len(graph.valid), len(graph.test)) == (10, 0, 0)
-    assert "2 triples fewer than wished: train must show every entity and relation" in graph.warnings
+    assert "2 triples fewer than asked for: train must show every entity and relation" in graph.warnings
 
 
 def test_arrays_of_a_graph_cannot_be_written(tmp_path):

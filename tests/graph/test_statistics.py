@@ -128,9 +128,9 @@ def test_what_is_wrong_is_told_in_words():
     told = findings(statistics(graph_of(parts)))
     assert told == [
         "50.0 % of test triples can be answered from an inverse relation in train",
-        "1 valid triples are also in train",
-        "1 triples are repeated within their split",
-        "1 test triples have an entity or relation that train never shows",
+        "1 valid triple is also in train",
+        "1 triple is repeated within a split",
+        "1 test triple has an entity or relation that train never shows",
     ]
 
 

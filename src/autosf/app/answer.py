@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autosf.counting import counted as counted
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from autosf.counting import are, counted
 from autosf.errors import UserError, quoted
 from autosf.graph.keys import triple_keys
 from autosf.graph.knowledge_graph import SPLITS, KnowledgeGraph
@@ -82,11 +83,10 @@ def completed(graph: KnowledgeGraph, making: Making) -> KnowledgeGraph:
     warnings = [f"split the triples into {told} (seed {making.seed})"]
     repeated = len(graph.train) - sum(map(len, parts.values()))
     if repeated:
-        warnings.append(f"{repeated:,} repeated triples left out")
+        warnings.append(f"{counted(repeated, 'repeated triple')} left out")
     if made.missing:
-        warnings.append(
-            f"{made.missing:,} triples fewer than wished: train must show every entity and relation"
-        )
+        fewer = f"{counted(made.missing, 'triple')} fewer than asked for"
+        warnings.append(f"{fewer}: train must show every entity and relation")
     valid, test = parts.get("valid", graph.valid), parts.get("test", graph.test)
     return replace(graph, train=made.train, valid=valid, test=test).with_warnings(*warnings)
 
@@ -100,12 +100,13 @@ def in_order(graph: KnowledgeGraph) -> NDArray[np.int32]:
 def shared_warnings(graph: KnowledgeGraph) -> list[str]:
     """How many valid and test triples are in train as well."""
     sizes = {"entities": len(graph.entities), "relations": len(graph.relations)}
-    train, *held_out = triple_keys([graph.train, graph.valid, graph.test], **sizes)
+    train, *others = triple_keys([graph.train, graph.valid, graph.test], **sizes)
     warnings = []
-    for split, keys in zip(("valid", "test"), held_out, strict=True):
+    for split, keys in zip(("valid", "test"), others, strict=True):
         count = _count_within(keys, train)
         if count:
-            warnings.append(f"{count:,} of {len(keys):,} {split} triples are also in train")
+            held_out = counted(len(keys), f"{split} triple")
+            warnings.append(f"{count:,} of {held_out} {are(count)} also in train")
     return warnings
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from autosf.counting import are, counted
 from autosf.errors import UserError, quoted, shown
 from autosf.graph.completing import (
     SHARE,
@@ -66,7 +67,8 @@ def read_graph(
         graph = named(graph, found, options, ids)
     spaced = graph.entities.spaced_twice() + graph.relations.spaced_twice()
     if spaced:
-        graph = graph.with_warnings(f"{spaced:,} labels begin or end with a space and exist without it, too")
+        told = f"{counted(spaced, 'label')} with a space before or after"
+        graph = graph.with_warnings(f"{told} {are(spaced)} there without it, too")
     if "test" not in parts and making.test is None:
         graph = graph.with_warnings(
             "no test split: a finished model has nothing that it could be measured on"

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, counted, json_option, say
+from autosf.app.answer import answer, json_option, say
 from autosf.app.commands.training import track_option
+from autosf.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,6 +12,7 @@ import click
 
 from autosf.app import completing
 from autosf.app.answer import answer, console, json_option, say
+from autosf.counting import counted
 
 if TYPE_CHECKING:
     from autosf.app.training import Job
@@ -175,7 +176,7 @@ def told(result: dict[str, Any]) -> str:
     ask = f"autosf predict {shlex.quote(result['model'])} --head ... --relation ..."
     spent = span_in_words(result["train_seconds"])
     return (
-        f"{quality}{result['epochs']} epochs in {spent}{ending.get(result['ending'], '')}"
+        f"{quality}{counted(result['epochs'], 'epoch')} in {spent}{ending.get(result['ending'], '')}"
         f" (best: epoch {result['best_epoch']})\n"
         f"model: {result['model']}      ask it: {ask}"
     )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, console, counted, json_option, say
+from autosf.app.answer import answer, console, json_option, say
+from autosf.counting import counted
 
 if TYPE_CHECKING:
     from autosf.embedding.settings import TrainingSettings
