@@ -110,6 +110,13 @@ def test_stats_say_how_many_of_the_relations_they_show(tmp_path: Path, options, 
     assert title in run("stats", folder, *options).stdout.splitlines()
 
 
+def test_stats_can_do_without_the_table_of_relations(tmp_path: Path):
+    folder = write(tmp_path / "g", train=ring(5))
+    assert "tails/head" in run("stats", folder).stdout
+    assert "tails/head" not in run("stats", folder, "--relations", 0).stdout
+    assert run("stats", folder, "--relations", -1).exit_code == 2
+
+
 def test_stats_of_one_file_do_not_split_it(tmp_path: Path):
     file = write(tmp_path, all=ring(20)) / "all.tsv"
     found = result("stats", file)

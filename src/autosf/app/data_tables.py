@@ -33,8 +33,10 @@ def statistics_for_people(
 ) -> list[RenderableType]:
     """All warnings first, then the numbers, then the largest relations."""
     pieces = warnings_for_people(warnings)
-    pieces += [_sizes(found), _kinds(found), _degrees(found), _relations(found, most)]
-    if found.leaked.test_triples:
+    pieces += [_sizes(found), _kinds(found), _degrees(found)]
+    if most:
+        pieces.append(_relations(found, most))
+    if most and found.leaked.test_triples:
         pieces.append(_leaks(found.leaked, relations, most))
     return pieces
 

@@ -35,7 +35,10 @@ def data(context: click.Context) -> None:
 
 @data.command(epilog="Example: autosf data stats umls")
 @click.argument("graph", shell_complete=completing.graphs)
-@click.option("--relations", "most", default=20, show_default=True, help="How many relations to show.")
+@click.option(
+    "--relations", "most", type=click.IntRange(0), default=20, show_default=True,
+    help="How many relations to show; 0 for no table.",
+)  # fmt: skip
 @json_option
 def stats(graph: str, most: int, as_json: bool) -> None:
     """Counts, relation patterns and flaws of GRAPH: a folder, a file or a name."""

@@ -34,8 +34,8 @@ track_option = click.option(
     "--structure", default="complex", show_default=True, shell_complete=completing.structures,
     help="A name of the zoo, rows, a RUN or a MODEL.",
 )  # fmt: skip
-@click.option("--dimension", type=int, help="Width of an embedding.")
-@click.option("--epochs", type=int, help="How often to go through the graph.")
+@click.option("--dimension", type=click.IntRange(1), help="Width of an embedding.")
+@click.option("--epochs", type=click.IntRange(1), help="How often to go through the graph.")
 @click.option("--batch-size", type=int, help="Queries in a step.")
 @click.option("--learning-rate", type=float, help="Size of a step.")
 @click.option(
