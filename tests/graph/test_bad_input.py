@@ -4,6 +4,7 @@ import gzip
 import os
 import re
 
+import numpy as np
 import pytest
 
 from autosf.errors import UserError
@@ -354,6 +355,10 @@ def test_a_layout_must_be_known_and_complete(tmp_path):
         ([], "triples: expected triples, found none"),
         ([("a", "r")], r"triples: row 1: expected a triple \(head, relation, tail\), found"),
         ([("a", "r", "b"), "arb"], "triples: row 2: expected a triple"),
+        ([{"a", "r", "b"}], "triples: row 1: expected a triple"),
+        ([{"head": "a", "relation": "r", "tail": "b"}], "triples: row 1: expected a triple"),
+        ([np.array(1)], "triples: row 1: expected a triple"),
+        ([("a", "r", ["b"])], "triples: (row 1: )?expected"),
         ([("a", "r", "b"), ("a", "", "b")], 'triples: row 2: expected a label in "1", found an empty one'),
         ([("a", "r", "b"), ("a", None, "b")], 'triples: row 2: expected a label in "1", found an empty one'),
         ([("a", "r", 1.5)], "triples: expected a column of text or whole numbers, found Float64"),
