@@ -43,7 +43,7 @@ def test_every_extra_is_in_the_lock_and_in_the_doctors_list():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = {name for name in project["optional-dependencies"] if name != "dev"}
     assert set(EXTRAS) == extras
-    locked = re.search(r'pip install --quiet "\.\[(.*)\]"', (ROOT / "Makefile").read_text(encoding="utf-8"))
+    locked = re.search(r'pip install -qq "\.\[(.*)\]"', (ROOT / "Makefile").read_text(encoding="utf-8"))
     assert set(locked[1].split(",")) == {*extras, "dev"}
 
 

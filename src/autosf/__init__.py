@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from autosf.algebra.structure import Structure
     from autosf.app.found import resume, search
-    from autosf.app.graphs import graph_of as read_graph
+    from autosf.app.graphs import graph_for_programs as read_graph
     from autosf.app.predicting import load
     from autosf.app.training import train_model as train
     from autosf.errors import UserError
@@ -21,7 +21,7 @@ __all__ = ["Structure", "UserError", "__version__", "load", "read_graph", "resum
 # What a program calls, with the place of each: `import autosf` itself loads none of the heavy packages.
 _DOORS = {
     "load": ("autosf.app.predicting", "load"),
-    "read_graph": ("autosf.app.graphs", "graph_of"),
+    "read_graph": ("autosf.app.graphs", "graph_for_programs"),
     "resume": ("autosf.app.found", "resume"),
     "train": ("autosf.app.training", "train_model"),
     "Structure": ("autosf.algebra.structure", "Structure"),

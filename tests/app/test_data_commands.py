@@ -93,8 +93,28 @@ def test_stats_name_the_inverse_partner_and_what_it_gives_away(tmp_path: Path):
     assert found["leaked"]["share"] == 1.0
     assert found["leaked"]["pairs"][0]["source"] == "owns"
     assert found["shared"] == {"train_valid": 1, "train_test": 0, "valid_test": 0}
-    assert [line for line in found["warnings"] if "also" in line] == ["1 valid triples are also in train"]
+    assert [line for line in found["warnings"] if "also" in line] == ["1 valid triple is also in train"]
     assert run("stats", folder).stdout.count("also in train") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "title"),
+    [
+        ((), "2 relations"),
+        (("--relations", 2), "2 relations"),
+        (("--relations", 1), "The largest of 2 relations"),
+    ],
+)
+def test_stats_say_how_many_of_the_relations_they_show(tmp_path: Path, options, title: str):
+    folder = write(tmp_path / "g", train=ring(5) + ring(5, "other"))
+    assert title in run("stats", folder, *options).stdout.splitlines()
+
+
+def test_stats_can_do_without_the_table_of_relations(tmp_path: Path):
+    folder = write(tmp_path / "g", train=ring(5))
+    assert "tails/head" in run("stats", folder).stdout
+    assert "tails/head" not in run("stats", folder, "--relations", 0).stdout
+    assert run("stats", folder, "--relations", -1).exit_code == 2
 
 
 def test_stats_of_one_file_do_not_split_it(tmp_path: Path):
@@ -126,6 +146,24 @@ def test_an_unknown_graph_is_answered_with_the_nearest():
         run("stats", "fb15k-273")
     with pytest.raises(UserError, match="autosf data get FB15k-237"):
         run("stats", "fb15k-237")
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("nothere.tsv", "nothere.tsv: there is no such file or folder"),
+        ("no/such", "no/such: there is no such file or folder"),
+        ("nothere", 'unknown graph "nothere", and no such folder; see: autosf data list'),
+        ("yago3.10-x", 'unknown graph "yago3.10-x", and no such folder; did you mean "yago3-10"?'),
+    ],
+)
+def test_a_missing_file_is_not_called_an_unknown_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, told: str
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as raised:
+        run("stats", word)
+    assert str(raised.value) == told
 
 
 @pytest.mark.parametrize("command", [["stats"], ["split", "--out", "new"]])
@@ -182,7 +220,7 @@ def test_split_says_how_many_could_be_had(tmp_path: Path):
     made = result(*arguments, tmp_path / "out")
     assert made["missing"] == 10 - made["available"] > 0
     shown = run(*arguments, tmp_path / "again").stdout
-    assert "fewer than wished" in shown
+    assert "fewer than asked for" in shown
     assert f"only {made['available']} triples can leave train" in " ".join(shown.split())
 
 
@@ -214,6 +252,16 @@ def test_split_tells_what_reading_found_odd(tmp_path: Path):
     clean = result("split", tmp_path / "odd.tsv", "--header", "--out", tmp_path / "clean")
     assert clean["warnings"] == []
     assert clean["relations"] == 1
+
+
+@pytest.mark.parametrize("sizes", [(0.6, 0.6), (0.5, 0.5), (90, 0), (60, 30), (0.5, 45), (1000, 0.1)])
+def test_split_refuses_sizes_that_leave_nothing(tmp_path: Path, sizes):
+    folder = write(tmp_path / "graph", train=ring(30))
+    valid, test = sizes
+    told = f"valid {valid}, test {test}: expected less than all of 90 triples"
+    with pytest.raises(UserError, match=told):
+        run("split", folder, "--out", tmp_path / "s", "--valid", valid, "--test", test)
+    assert not (tmp_path / "s").exists()
 
 
 def test_split_refuses_columns_that_are_not_three(tmp_path: Path):
@@ -280,6 +328,15 @@ def test_synthetic_writes_a_graph_of_the_ordered_size(tmp_path: Path):
     result("synthetic", *sizes, "--out", tmp_path / "s", "--form", "tsv.gz")
     found = result("stats", tmp_path / "s")
     assert [found[key] for key in KEYS[:5]] == [100, 5, 450, 20, 30]
+
+
+def test_a_small_synthetic_graph_has_a_tenth_each_in_valid_and_test(tmp_path: Path):
+    made = result(
+        "synthetic", "--entities", 100, "--relations", 5, "--triples", 1000, "--out", tmp_path / "s"
+    )
+    assert (made["valid"], made["test"]) == (100, 100)
+    found = result("stats", tmp_path / "s")
+    assert [found[key] for key in KEYS[:5]] == [100, 5, 800, 100, 100]
 
 
 @pytest.mark.parametrize("name", ["stats", "split", "list", "get", "synthetic"])

@@ -196,6 +196,7 @@ def test_predict_finds_neighbours_and_new_facts(folder):
         (["--head", "e1", "--new-facts"], "expected two of"),
         (["--near", "e1", "--head", "e1"], "expected two of"),
         (["--head", "e1", "--relation", "r1", "--each", "2"], "go with --new-facts"),
+        (["--new-facts", "--each", "0"], "0 is not in the range x>=1"),
         (["--head", "e1", "--relation", "r1", "--top", "0"], "top: expected a number from 1"),
         (["--near", "e1", "--hide-known"], "--hide-known goes with two of --head, --relation and --tail"),
         (["--new-facts", "--hide-known"], "--hide-known goes with two of"),

@@ -148,9 +148,9 @@ def test_train_takes_the_best_structure_of_a_run(searched, tmp_path, capfd, monk
         (["--settings", "nowhere"], "nowhere"),
         (["--dimension", "10"], "expected a multiple of the structure's 4 parts, found 10"),
         (["--final-dimension", "30"], "expected a multiple of the structure's 4 parts, found 30"),
-        (["--epochs", "0"], "search setting epochs: expected a number from 1, found 0"),
+        (["--epochs", "0"], "0 is not in the range x>=1"),
         (["--seed", "-1"], "-1 is not in the range x>=0"),
-        (["--threads", "0"], "--threads: expected a number from 1, found 0"),
+        (["--threads", "0"], "0 is not in the range x>=1"),
         (["--trials", "0"], "--trials"),
         (["--tune-share", "2", "--no-tune"], "--tune-share: expected a number between 0 and 1, found 2"),
         (["--tune-share", "1.5"], "--tune-share: expected a number between 0 and 1, found 1.5"),
@@ -216,7 +216,7 @@ def test_a_graph_too_small_to_be_split_is_told_to_bring_its_valid_triples(tmp_pa
     (tmp_path / "three.tsv").write_text("a\tr\tb\nc\ts\td\ne\tq\tf\n")
     code, _, err = answered(capfd, "search", tmp_path / "three.tsv", "--out", tmp_path / "run")
     assert code == 2
-    assert "2 triples fewer than wished" in err
+    assert "2 triples fewer than asked for" in err
     assert "found none; a graph of 3 triples is too small to take some" in err
     assert "give valid" in err
 

@@ -276,7 +276,7 @@ def test_training_goes_on_without_a_checkpoint_that_cannot_be_written(graph, tmp
     assert "cannot be written, a kill would lose this training" in err
 
 
-@pytest.mark.parametrize("option", [["--seed", -1], ["--threads", 0]])
+@pytest.mark.parametrize("option", [["--seed", -1], ["--threads", 0], ["--epochs", 0], ["--dimension", -4]])
 def test_numbers_that_cannot_be_are_refused(graph, tmp_path, capfd, option):
     code, _, err = trained(capfd, graph, "--out", tmp_path / "m", *option)
     assert (code, err.count("\n")) == (2, 1)

@@ -4,6 +4,7 @@ import gzip
 import os
 import re
 
+import numpy as np
 import pytest
 
 from autosf.errors import UserError
@@ -60,6 +61,11 @@ MISTAKES = {
     ),
     "one column": (train(b"abc\ndef\n"), "train.txt:1", "expected 3 tab-separated fields, found 1"),
     "two columns": (train(b"a\tb\nc\td\n"), "train.txt:1", "expected 3 tab-separated fields, found 2"),
+    "two columns of labels with spaces": (
+        train(b"New York\tLos Angeles\nSan Jose\tNew Delhi\n"),
+        "train.txt:1",
+        "expected 3 tab-separated fields, found 2",
+    ),
     "four columns": (
         train(b"a\tr\tb\t1\n" * 3),
         "train.txt:1",
@@ -69,6 +75,51 @@ MISTAKES = {
         train(GOOD + b"a,r,b\n"),
         "train.txt:4",
         r"expected 3 tab-separated fields, found 1 \(but 3 separated by comma\); use one delimiter",
+    ),
+    "json": (
+        train(b'[{"head": "a", "relation": "r", "tail": "b"}]\n'),
+        "train.txt",
+        "found JSON; of JSON an object",
+    ),
+    "json over several lines": (train(b'[\n  {"head": "a"}\n]\n'), "train.txt", "found JSON"),
+    "json of lists": (train(b'["a", "r", "b"]\n["b", "r", "c"]\n'), "train.txt", "found JSON"),
+    "json lines under another name": (
+        train(b'{"head": "a", "relation": "r", "tail": "b"}\n'),
+        "train.txt",
+        "found JSON; .*named .jsonl",
+    ),
+    "json lines with another line": (
+        train(b'{"head": "a", "relation": "r", "tail": "b"}\n\n["a", "r", "b"]\n', "train.jsonl"),
+        "train.jsonl:3",
+        r'expected a JSON object, found "\[',
+    ),
+    "json lines without a tail": (
+        train(
+            b'{"head": "a", "relation": "r", "tail": "b"}\n{"head": "a", "relation": "r"}\n', "train.jsonl"
+        ),
+        "train.jsonl",
+        'row 2: expected a label in "tail", found an empty one',
+    ),
+    "json lines of other names": (
+        train(b'{"id": 1, "a": "a", "r": "r", "b": "b"}\n', "train.jsonl"),
+        "train.jsonl",
+        "expected 3 columns, found 4: .*; say which are head, relation and tail: autosf data split",
+    ),
+    "empty json lines": (train(b"", "train.jsonl"), "train.jsonl", "expected triples, found an empty file"),
+    "blank json lines": (
+        train(b"\n\n", "train.jsonl"),
+        "train.jsonl",
+        "expected a JSON object a line, found none",
+    ),
+    "json lines with invalid utf-8": (
+        train(b'{"head": "caf\xe9", "relation": "r", "tail": "b"}\n', "train.jsonl"),
+        "train.jsonl:1",
+        "expected UTF-8 text",
+    ),
+    "json lines with a fraction": (
+        train(b'{"head": 1.5, "relation": "r", "tail": "b"}\n', "train.jsonl"),
+        "train.jsonl",
+        "expected a column of text or whole numbers",
     ),
     "invalid utf-8": (
         train(GOOD + b"caf\xe9\tr\tb\n"),
@@ -225,7 +276,7 @@ MISTAKES = {
     "literals only": (
         train(b'<http://a> <http://r> "x" .\n', "train.nt"),
         "train.nt",
-        "found none and 1 literals",
+        "found none and 1 literal",
     ),
 }
 
@@ -304,6 +355,10 @@ def test_a_layout_must_be_known_and_complete(tmp_path):
         ([], "triples: expected triples, found none"),
         ([("a", "r")], r"triples: row 1: expected a triple \(head, relation, tail\), found"),
         ([("a", "r", "b"), "arb"], "triples: row 2: expected a triple"),
+        ([{"a", "r", "b"}], "triples: row 1: expected a triple"),
+        ([{"head": "a", "relation": "r", "tail": "b"}], "triples: row 1: expected a triple"),
+        ([np.array(1)], "triples: row 1: expected a triple"),
+        ([("a", "r", ["b"])], "triples: (row 1: )?expected"),
         ([("a", "r", "b"), ("a", "", "b")], 'triples: row 2: expected a label in "1", found an empty one'),
         ([("a", "r", "b"), ("a", None, "b")], 'triples: row 2: expected a label in "1", found an empty one'),
         ([("a", "r", 1.5)], "triples: expected a column of text or whole numbers, found Float64"),
@@ -339,6 +394,8 @@ def test_a_source_that_is_no_graph_is_refused(source, expected):
         ),
         ({"make_test": [1]}, "make_test: expected a share below 1 or a whole number of triples, found [1]"),
         ({"make_valid": 1.5}, "expected a share below 1 or a whole number of triples, found 1.5"),
+        ({"make_valid": 0.6, "make_test": 0.6}, "valid 0.6, test 0.6: expected less than all of 2 triples"),
+        ({"make_valid": 2, "make_test": 0}, "valid 2, test 0: expected less than all of 2 triples"),
         ({"seed": "a"}, 'seed: expected a whole number from 0, found "a"'),
         ({"seed": -1}, "seed: expected a whole number from 0, found -1"),
         ({"seed": 0.5}, "seed: expected a whole number from 0, found 0.5"),
@@ -370,7 +427,7 @@ def test_a_test_triple_that_is_also_in_train_is_warned_of_with_the_count(tmp_pat
     }
     graph = read_graph(make_folder(tmp_path / "graph", files))
     assert graph.warnings == (
-        "1 of 1 valid triples are also in train",
+        "1 of 1 valid triple is also in train",
         "3 of 4 test triples are also in train",
     )
 

@@ -111,7 +111,7 @@ def test_labels_that_exist_with_and_without_a_space_are_counted_once_a_graph(tmp
     for split in SPLITS:
         (folder / f"{split}.tsv").write_text(rows(triples))
     told = [warning for warning in read_graph(folder).warnings if "space" in warning]
-    assert told == ["3 labels begin or end with a space and exist without it, too"]
+    assert told == ["3 labels with a space before or after are there without it, too"]
     assert labels(read_graph(folder))["train"] == triples
 
 
@@ -236,7 +236,7 @@ def test_labels_that_no_triple_uses_are_left_out_and_told(tmp_path, expected):
         file.write("4\tnever\n")
     graph = read_graph(folder)
     assert graph.digest == expected.digest
-    assert graph.warnings == ("left out 1 entities that no triple uses",)
+    assert graph.warnings == ("left out 1 entity label that no triple uses",)
 
 
 HEADERS = [
@@ -358,19 +358,55 @@ def test_whole_numbers_are_labels_in_decimal(tmp_path):
     assert read_graph(tmp_path).digest == graph.digest
 
 
+def test_json_lines_are_read_as_frames_are(tmp_path, expected):
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    for split, triples in PARTS.items():
+        answers = FORMS["polars"](triples).with_columns(score=0.5, known=pl.lit(None), more=pl.struct(x=1))
+        answers.write_ndjson(folder / f"{split}.jsonl")
+    assert read_graph(folder).digest == expected.digest
+    whole = pl.concat(
+        [FORMS["polars"](triples).with_columns(split=pl.lit(split)) for split, triples in PARTS.items()]
+    )
+    packed = tmp_path / "all.ndjson.gz"
+    packed.write_bytes(
+        gzip.compress(b"\xef\xbb\xbf" + whole.select(reversed(whole.columns)).write_ndjson().encode())
+    )
+    assert read_graph(packed).digest == expected.digest
+
+
+def test_json_lines_may_mix_text_and_whole_numbers(tmp_path):
+    file = tmp_path / "all.jsonl"
+    file.write_text('{"s": "a", "p": 7, "o": 3}\n\n{"o": "b", "p": 7, "s": 10}\n')
+    graph = read_graph(file, make_valid=0, make_test=0)
+    assert labels(graph)["train"] == [("a", "7", "3"), ("10", "7", "b")]
+
+
 def test_a_dict_may_mix_files_and_frames(tmp_path, expected):
     folder = make_folder(tmp_path / "graph")
     parts = {"train": str(folder / "train.txt"), "dev": folder / "valid.txt", "test": FORMS["pandas"](TEST)}
     assert read_graph(parts).digest == expected.digest
 
 
-def test_a_frame_with_more_columns_tells_which_it_took():
-    frame = pl.DataFrame([(*triple, 1) for triple in TRAIN], schema=["x", "y", "z", "w"], orient="row")
-    graph = read_graph(frame, make_valid=0, make_test=0)
-    assert graph.warnings == (
-        'triples: took the columns "x", "y", "z" as head, relation, tail and left out 1 more',
+@pytest.mark.parametrize("kind", ["polars", "pandas", "parquet"])
+def test_a_frame_of_other_than_three_columns_says_which_they_are(tmp_path, kind):
+    names = ["id", "head", "rel_name", "tail"]
+    frame = pl.DataFrame([(0, *triple) for triple in TRAIN], schema=names, orient="row")
+    frame.write_parquet(tmp_path / "all.parquet")
+    source = {"polars": frame, "pandas": frame.to_pandas(), "parquet": tmp_path / "all.parquet"}[kind]
+    found = (
+        'expected 3 columns, found 4: "id", "head", "rel_name", "tail"; say which are head, relation and tail'
     )
-    assert read_graph(frame, columns=("x", "y", "z"), make_valid=0, make_test=0).warnings == ()
+    with pytest.raises(UserError, match=rf"{found}: .*columns=\(0, 1, 2\)"):
+        read_graph(source)
+    graph = read_graph(source, columns=("head", "rel_name", "tail"), make_valid=0, make_test=0)
+    assert graph.warnings == ()
+    assert graph.digest == read_graph(TRAIN, make_valid=0, make_test=0).digest
+
+
+def test_a_frame_whose_third_column_tells_the_split_has_too_few():
+    with pytest.raises(UserError, match="triples: expected 3 columns beside the split, found 2"):
+        read_graph(pl.DataFrame({"x": ["a"], "y": ["b"], "split": ["train"]}))
 
 
 def test_a_single_file_is_split_and_the_order_of_its_rows_does_not_matter(tmp_path):
@@ -399,7 +435,7 @@ def test_splits_that_cannot_be_had_are_told(tmp_path):
     (tmp_path / "chain.txt").write_text(rows([(f"e{i}", f"r{i}", f"e{i + 1}") for i in range(10)]))
     graph = read_graph(tmp_path / "chain.txt")
     assert (len(graph.train), len(graph.valid), len(graph.test)) == (10, 0, 0)
-    assert "2 triples fewer than wished: train must show every entity and relation" in graph.warnings
+    assert "2 triples fewer than asked for: train must show every entity and relation" in graph.warnings
 
 
 def test_arrays_of_a_graph_cannot_be_written(tmp_path):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.graph.leakage import leakage
-from autosf.graph.statistics import findings, statistics
+from autosf.graph.statistics import all_warnings, findings, statistics
 from autosf.graph.synthetic import patterned_graph
 
 fact = st.tuples(st.sampled_from("abcde"), st.sampled_from("rst"), st.sampled_from("abcde"))
@@ -128,10 +128,17 @@ def test_what_is_wrong_is_told_in_words():
     told = findings(statistics(graph_of(parts)))
     assert told == [
         "50.0 % of test triples can be answered from an inverse relation in train",
-        "1 valid triples are also in train",
-        "1 triples are repeated within their split",
-        "1 test triples have an entity or relation that train never shows",
+        "1 valid triple is also in train",
+        "1 triple is repeated within a split",
+        "1 test triple has an entity or relation that train never shows",
     ]
+
+
+def test_what_splits_share_is_told_by_the_statistics_alone():
+    graph = graph_of({"train": [("a", "r", "b")]}).with_warnings(
+        "1 of 4 test triples is also in train", "2 of 5 valid triples are also in train", "something else"
+    )
+    assert all_warnings(graph, statistics(graph)) == ["something else"]
 
 
 def test_the_graph_is_not_changed():

@@ -179,6 +179,12 @@ def test_impossible_orders_are_refused_and_write_nothing(tmp_path: Path):
     for sizes in [(1, 1, 5), (10, 0, 50), (10, 2, 5), (4, 1, 10_000), (10, 20, 100)]:
         with pytest.raises(UserError, match="synthetic graph"):
             LargeGraph(*sizes)
+    with pytest.raises(
+        UserError, match="for each of 10 entities, found 0: of 50 triples valid has 30, test 40"
+    ):
+        LargeGraph(10, 2, 50, 30, 40)
+    with pytest.raises(UserError, match=r"no more relations than entities \(10\), found 20"):
+        LargeGraph(10, 20, 100)
     with pytest.raises(UserError, match="unknown form"):
         write_large_graph(LargeGraph(10, 2, 20), tmp_path / "large", form="xml")
     (tmp_path / "there").mkdir()

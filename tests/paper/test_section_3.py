@@ -162,3 +162,26 @@ def test_table_2_requirements_on_f_follow_from_those_on_g(known, vectors):
             assert any(any(row) for row in g)
             assert flipped(g) == (g if sign > 0 else negated(g))
             assert isclose(score(structure, t, r, h), sign * score(structure, h, r, t), abs_tol=1e-12)
+
+
+@pytest.mark.parametrize("known", ZOO, ids=lambda known: known.name)
+def test_table_2_f_is_asymmetric_where_g_is(known, vectors):
+    h, r, t = vectors
+    g = block_matrix(known.structure, r)
+    is_asymmetric = "asymmetric" in relation_kinds(known.structure)
+    assert (flipped(g) != g) == is_asymmetric
+    backward, forward = score(known.structure, t, r, h), score(known.structure, h, r, t)
+    assert isclose(backward, forward, abs_tol=1e-12) == (not is_asymmetric)
+
+
+@pytest.mark.parametrize("known", ZOO, ids=lambda known: known.name)
+def test_table_2_two_relations_are_inverse_where_g_of_one_is_the_transpose_of_the_other(known, vectors):
+    """r and r' are the sum and the difference of one that makes g symmetric and one that makes it skew."""
+    h, free, t = vectors
+    even, odd = symmetric(known.structure).vector(free[:4]), skew_symmetric(known.structure).vector(free[4:8])
+    one, other = ([a + sign * b for a, b in zip(even, odd, strict=True)] for sign in (1, -1))
+    g = block_matrix(known.structure, one)
+    assert flipped(g) == block_matrix(known.structure, other)
+    assert (flipped(g) != g) == ("inverse" in relation_kinds(known.structure))
+    h, t = h[:4], t[:4]
+    assert isclose(score(known.structure, t, one, h), score(known.structure, h, other, t), abs_tol=1e-12)

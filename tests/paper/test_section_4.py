@@ -2,12 +2,13 @@
 
 import random
 from itertools import combinations
-from math import comb, factorial, isclose, perm
+from math import comb, factorial, isclose
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autosf.algebra.burnside import Coincidence, component_shapes, fixed_structures
 from autosf.algebra.constraints import (
     c2_reasons,
     is_reachable,
@@ -29,6 +30,7 @@ from autosf.algebra.invariance import (
 from autosf.algebra.space import classes, five_f4, grown, reachable_classes, space
 from autosf.algebra.structure import Structure
 from autosf.algebra.zoo import HUMAN_DESIGNED_FOUR, PUBLISHED, ZOO, named
+from autosf.search.baselines import EMPTY, VALUES
 from scoring import block_matrix, flipped, negated, random_vector, score
 from strategies import signs, structures, twin_of
 
@@ -177,31 +179,36 @@ class TestFilter:
         assert sum(map(satisfies_c1, five_f4())) == 2
 
     def test_the_whole_f4_has_about_700k_structures(self):
-        """Sec. IV-B2 writes A_16^4 * 2^4 = 698,880: the four parts in order on four of 16 cells, with signs."""
-        assert perm(16, 4) * 2**4 == 698_880
+        """Sec. IV-B2 writes A_16^4 * 2^4 = 698,880: the four parts in order on four of 16 cells, with signs.
+
+        These are the matrices that use every part, as Burnside's lemma counts them for the identity.
+        """
+        identity = (1, 2, 3, 4)
+        unforced = component_shapes(identity, [Coincidence(identity, (1, 1, 1, 1), weight=1)])
+        assert fixed_structures(unforced, identity, parts=4)[4] == 698_880
 
 
 class TestSearchComplexity:
     """Sec. IV-C."""
 
     def test_the_whole_space(self):
-        assert 9**16 == 1_853_020_188_851_841
+        """9^16: each of the 16 cells is zero or one of eight values."""
+        assert (1 + len(VALUES)) ** len(EMPTY.cells) == 1_853_020_188_851_841
 
     def test_two_billion_f6(self):
-        assert comb(16, 6) * 4**6 * 2**6 == 2_099_249_152
+        """C_16^6 * 4^6 * 2^6."""
+        assert comb(len(EMPTY.cells), 6) * len(VALUES) ** 6 == 2_099_249_152
 
     def test_the_greedy_step_leaves_some_thousands(self):
         """The paper says approximately 3 * 10^4; its own formula gives 5 * 4,224 = 21,120, of which five occur
         twice: 21,115 matrices."""
-        assert comb(16 - (6 - 2), 2) * 4**2 * 2**2 == 4_224
-        assert len(set(grown(6))) == 21_115
+        steps = list(grown(6))
+        assert len(steps) == len(five_f4()) * 4_224
+        assert len(set(steps)) == 21_115
 
     def test_the_filter_leaves_4294_of_them(self):
         assert len(reachable_classes(6)) == 4_294
         assert len(reachable_classes(6, "extended")) == 1_400
-
-    def test_the_predictor_reduces_by_n_over_k2(self):
-        assert 256 / 8 == 32
 
 
 # Exact sizes of the space, which the paper does not give: (blocks, group, constraint, reachable) -> classes, C1.

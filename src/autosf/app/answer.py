@@ -37,11 +37,6 @@ def say(line: str) -> None:
     click.echo(f"autosf: {line}", err=True)
 
 
-def counted(count: int, what: str) -> str:
-    """So many of something, which has a regular plural."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def console(stderr: bool = False) -> Console:
     """A rich console: colours on a terminal only, NO_COLOR respected, wide enough for tables in a pipe."""
     from rich.console import Console

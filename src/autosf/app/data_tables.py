@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from autosf.counting import counted
 from autosf.errors import quoted
 from autosf.graph.statistics import QUANTILES, Statistics
 
@@ -32,8 +33,10 @@ def statistics_for_people(
 ) -> list[RenderableType]:
     """All warnings first, then the numbers, then the largest relations."""
     pieces = warnings_for_people(warnings)
-    pieces += [_sizes(found), _kinds(found), _degrees(found), _relations(found, most)]
-    if found.leaked.test_triples:
+    pieces += [_sizes(found), _kinds(found), _degrees(found)]
+    if most:
+        pieces.append(_relations(found, most))
+    if most and found.leaked.test_triples:
         pieces.append(_leaks(found.leaked, relations, most))
     return pieces
 
@@ -87,9 +90,19 @@ def _degrees(found: Statistics) -> Table:
 
 def _relations(found: Statistics, most: int) -> Table:
     shown = found.details[:most]
-    title = f"\nThe {len(shown)} largest of {len(found.details):,} relations"
+    all_of_them = counted(len(found.details), "relation")
+    largest = "The largest" if most == 1 else f"The {most:,} largest"
+    title = all_of_them if len(shown) == len(found.details) else f"{largest} of {all_of_them}"
     table = _table(
-        title, "relation", "pattern", "inverse of", "category", "triples", "tails/head", "heads/tail", text=4
+        f"\n{title}",
+        "relation",
+        "pattern",
+        "inverse of",
+        "category",
+        "triples",
+        "tails/head",
+        "heads/tail",
+        text=4,
     )
     for row in shown:
         table.add_row(
@@ -142,11 +155,11 @@ def split_for_people(result: Mapping[str, Any]) -> list[RenderableType]:
         Text(f"written to {result['folder']}"),
     ]
     if result["duplicates"]:
-        pieces.insert(0, Text(f"! {result['duplicates']:,} repeated triples left out", "yellow"))
+        pieces.insert(0, Text(f"! {counted(result['duplicates'], 'repeated triple')} left out", "yellow"))
     if result["missing"]:
         told = (
-            f"! {result['missing']:,} fewer than wished for valid and test: only {result['available']:,} "
-            "triples can leave train, which must show every entity and relation"
+            f"! {result['missing']:,} fewer than asked for in valid and test: only "
+            f"{counted(result['available'], 'triple')} can leave train, which must show every entity and relation"
         )
         pieces.insert(0, Text(told, "yellow"))
     pieces = warnings_for_people(result["warnings"]) + pieces

@@ -14,7 +14,7 @@ from autosf.app.cluster_site import site_of
 from autosf.app.duration import seconds_given
 from autosf.app.final_model import final_model, has_model_of_winner
 from autosf.app.given import path_given, whole_number, whole_number_or_none
-from autosf.app.graphs import graph_of
+from autosf.app.graphs import graph_for_programs
 from autosf.app.predicting import AskableModel, load
 from autosf.app.request import PLAYOFF, PLAYOFF_SEEDS, TUNING_SHARE, refuse_unsearchable, requested
 from autosf.app.run_results import called, outcome_of, standing_as_json, zoo_names
@@ -23,13 +23,13 @@ from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
 from autosf.app.tuned_first import pending, requested_graph
 from autosf.app.wanted_settings import settings_given
-from autosf.graph.knowledge_graph import KnowledgeGraph
 from autosf.runs.run import open_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from autosf.app.run_results import Best, Outcome
+    from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.runs.cluster import Site
     from autosf.runs.run import Run
     from autosf.search.record import Record
@@ -169,7 +169,7 @@ def search(
     seconds, place = seconds_given(budget), device_of(device)
     folder = None if out is None else path_given("out", out)
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
-    read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
+    read = graph_for_programs(graph)
     request = requested(
         read,
         str(graph) if isinstance(graph, str | Path) else "",

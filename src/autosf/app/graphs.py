@@ -1,8 +1,10 @@
-"""Graphs as the user names them on the command line: a folder, a file, or a name to be looked up."""
+"""Graphs as users give them: on the command line a folder, a file or a name, in Python also what is in memory."""
 
 from __future__ import annotations
 
+import inspect
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +17,39 @@ if TYPE_CHECKING:
 def graph_of(source: object, **options: Any) -> KnowledgeGraph:
     """`read_graph` with names looked up in `$AUTOSF_DATA`, the cache and the packaged graphs.
 
-    `pykeen:NAME` is a data set of PyKEEN's.
+    `pykeen:NAME` is a data set of PyKEEN's. A KnowledgeGraph is what it is.
     """
     from autosf.app.interop.pykeen_data import is_of_pykeen, pykeen_graph
+    from autosf.graph.knowledge_graph import KnowledgeGraph
     from autosf.graph.reading import read_graph
     from autosf.graph.registry import search_path
 
+    if isinstance(source, KnowledgeGraph):
+        return source
     if is_of_pykeen(source):
         return pykeen_graph(str(source), **options)
     return read_graph(source, search_path=search_path(os.environ), **options)
+
+
+def graph_for_programs(source: object, **options: Any) -> KnowledgeGraph:
+    """The graph in a folder, a file, a frame, an array, a list of triples, a dict of splits, or of a name.
+
+    The options are those of `autosf.graph.reading.read_graph`. What reading warns of is in the graph's
+    `warnings`, and each line of it is issued as a UserWarning.
+    """
+    graph = graph_of(source, **options)
+    if graph is not source:
+        for line in graph.warnings:
+            warnings.warn(line, UserWarning, stacklevel=_frames_of_ours())
+    return graph
+
+
+def _frames_of_ours() -> int:
+    """The level at which our caller warns of the line outside this package that it works for."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "autosf":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def graph_as_it_is(source: str, **options: Any) -> KnowledgeGraph:

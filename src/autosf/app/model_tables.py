@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from autosf.app.answer import counted
 from autosf.app.data_tables import label
+from autosf.counting import counted, have
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,8 +52,8 @@ def evaluation_for_people(result: Mapping[str, Any], by: str | None) -> list[Ren
     low, high = result["mrr_interval"]
     pieces: list[RenderableType] = [table, Text(f"MRR {low:.4f} to {high:.4f} with 95 % confidence", "dim")]
     if result["unseen_count"]:
-        have = "triple has" if result["unseen_count"] == 1 else "triples have"
-        told = f"{result['unseen_count']:,} {have} an entity or relation that train never shows"
+        unseen = result["unseen_count"]
+        told = f"{counted(unseen, 'triple')} {have(unseen)} an entity or relation that train never shows"
         pieces.append(Text(told, "dim"))
     if result["groups"]:
         groups = _table(f"\nBy {by}", [by or ""], TITLES)

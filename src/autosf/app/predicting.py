@@ -48,7 +48,9 @@ def load(path: Path | str, *, graph: object = None, device: str = "cpu") -> Aska
     """
     trained = load_model(model_folder(path_given("model", path)), device=device)
     if graph is not None:
-        trained = with_graph(trained, _graph_given(graph))
+        from autosf.app.graphs import graph_of
+
+        trained = with_graph(trained, graph_of(graph))
     return AskableModel(trained)
 
 
@@ -57,16 +59,6 @@ def model_folder(path: Path | str) -> Path | str:
     from autosf.app.run_results import is_run, model_of_run
 
     return model_of_run(Path(path)) if is_run(path) else path
-
-
-def _graph_given(graph: object) -> KnowledgeGraph:
-    from autosf.app.graphs import graph_of
-    from autosf.graph.knowledge_graph import KnowledgeGraph
-    from autosf.graph.reading import read_graph
-
-    if isinstance(graph, KnowledgeGraph):
-        return graph
-    return graph_of(graph) if isinstance(graph, str) else read_graph(graph)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ import polars as pl
 from autosf.app.predicting import ROLES
 from autosf.errors import UserError, quoted, shown
 from autosf.graph.dialects import TableOptions, form_of
-from autosf.graph.layouts import extension
+from autosf.graph.layouts import JSON_LINES, extension
 from autosf.graph.rdf import FORMATS as RDF
 from autosf.graph.reading import read_file
 from autosf.graph.text_lines import line_where
@@ -54,7 +54,7 @@ def _refuse_first(path: Path, is_wrong: pl.Series, message: str) -> None:
         return
     row = int(is_wrong.arg_max() or 0)
     place = f"{shown(path)}: row {row + 1}"
-    if extension(path) not in (*RDF, "parquet"):
+    if extension(path) not in (*RDF, *JSON_LINES, "parquet"):
         form = form_of(path, TableOptions())
         record = row + (form.header is not None)
         place = f"{shown(path)}:{line_where(path, form.dialect, lambda index, _: index == record)}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from autosf.app.answer import console, counted, say
+from autosf.app.answer import console, say
 from autosf.app.duration import time_in_words
 from autosf.app.run_results import called
+from autosf.counting import counted
 from autosf.runs.leaderboard import leaderboard
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from rich.table import Table
 from autosf.algebra.constraints import relation_kinds
 from autosf.algebra.structure import from_rows
 from autosf.algebra.zoo import named
-from autosf.app.answer import counted
 from autosf.app.drawing import as_text
 from autosf.app.duration import time_in_words
 from autosf.app.search_sample import told_part
+from autosf.counting import counted
 from autosf.search.record import OUT_OF_TIME
 
 if TYPE_CHECKING:

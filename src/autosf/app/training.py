@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from autosf import __version__
 from autosf.algebra.structure import Structure, from_rows
 from autosf.app.given import path_given, whole_number, whole_number_or_none
-from autosf.app.graphs import graph_of
+from autosf.app.graphs import graph_for_programs
 from autosf.app.interrupting import stopping
 from autosf.app.tracking import epoch_log, tracked
 from autosf.app.wanted_settings import settings_given
@@ -272,7 +272,7 @@ def train_model(
 
     seed, threads = whole_number("seed", seed, 0), whole_number_or_none("threads", threads, 1)
     folder = None if out is None else path_given("out", out)
-    read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
+    read = graph_for_programs(graph)
     if isinstance(structure, str):
         chosen = structure_meant(structure)
     else:

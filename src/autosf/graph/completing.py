@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from autosf.counting import are, counted
 from autosf.errors import UserError, quoted
 from autosf.graph.keys import triple_keys
 from autosf.graph.knowledge_graph import SPLITS, KnowledgeGraph
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIEVE_BITS = 22
+ALSO_IN_TRAIN = "also in train"  # ends the warnings on triples that splits share
 SHARE = 0.1  # of a graph that comes without splits, for valid and for test
 
 
@@ -68,16 +70,11 @@ def completed(graph: KnowledgeGraph, making: Making) -> KnowledgeGraph:
     """The graph with splits of the given sizes taken from train; every entity and relation stays in train."""
     if not making.valid and not making.test:
         return graph
-    from autosf.graph.splitting import split
+    from autosf.graph.splitting import refuse_all, split
 
-    made = split(
-        in_order(graph),
-        len(graph.entities),
-        len(graph.relations),
-        valid=making.valid or 0,
-        test=making.test or 0,
-        seed=making.seed,
-    )
+    sizes = {"valid": making.valid or 0, "test": making.test or 0}
+    refuse_all(len(graph.train), **sizes)
+    made = split(in_order(graph), len(graph.entities), len(graph.relations), **sizes, seed=making.seed)
     parts = {"train": made.train}
     parts |= {"valid": made.valid} if making.valid else {}
     parts |= {"test": made.test} if making.test else {}
@@ -87,11 +84,10 @@ def completed(graph: KnowledgeGraph, making: Making) -> KnowledgeGraph:
     warnings = [f"split the triples into {told} (seed {making.seed})"]
     repeated = len(graph.train) - sum(map(len, parts.values()))
     if repeated:
-        warnings.append(f"{repeated:,} repeated triples left out")
+        warnings.append(f"{counted(repeated, 'repeated triple')} left out")
     if made.missing:
-        warnings.append(
-            f"{made.missing:,} triples fewer than wished: train must show every entity and relation"
-        )
+        fewer = f"{counted(made.missing, 'triple')} fewer than asked for"
+        warnings.append(f"{fewer}: train must show every entity and relation")
     valid, test = parts.get("valid", graph.valid), parts.get("test", graph.test)
     return replace(graph, train=made.train, valid=valid, test=test).with_warnings(*warnings)
 
@@ -105,19 +101,19 @@ def in_order(graph: KnowledgeGraph) -> NDArray[np.int32]:
 def shared_warnings(graph: KnowledgeGraph) -> list[str]:
     """How many valid and test triples are in train as well."""
     sizes = {"entities": len(graph.entities), "relations": len(graph.relations)}
-    train, *held_out = triple_keys([graph.train, graph.valid, graph.test], **sizes)
+    train, *others = triple_keys([graph.train, graph.valid, graph.test], **sizes)
     warnings = []
-    for split, keys in zip(("valid", "test"), held_out, strict=True):
+    for split, keys in zip(("valid", "test"), others, strict=True):
         count = _count_within(keys, train)
         if count:
-            warnings.append(f"{count:,} of {len(keys):,} {split} triples are also in train")
+            held_out = counted(len(keys), f"{split} triple")
+            warnings.append(f"{count:,} of {held_out} {are(count)} {ALSO_IN_TRAIN}")
     return warnings
 
 
 def warnings_of_reading(graph: KnowledgeGraph) -> list[str]:
     """The graph's warnings without those on triples that splits share."""
-    shared = shared_warnings(graph)
-    return [line for line in graph.warnings if line not in shared]
+    return [line for line in graph.warnings if not line.endswith(ALSO_IN_TRAIN)]
 
 
 def _count_within(keys: NDArray[np.int64], train: NDArray[np.int64]) -> int:

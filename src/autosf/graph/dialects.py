@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autosf.errors import UserError, quoted, shown
-from autosf.graph.roles import Roles, roles_by_choice, roles_by_name
+from autosf.graph.roles import CHOOSING, Roles, roles_by_choice, roles_by_name
 from autosf.graph.text_lines import Dialect, Record, cut, first_lines, records, refuse_binary
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DELIMITERS = ("\t", ",", ";", " ")
+LIKE_JSON = re.compile(r"""\s*(\{\s*("|$)|\[\s*(["\[{]|$))""")
 CSV_DELIMITERS = (",", ";", "\t", " ")
 
 
@@ -49,9 +51,7 @@ def form_of(path: Path, options: TableOptions) -> Form:
         words = first.fields if has_header else []
         told = roles_by_choice(options.columns, [*words, *[""] * (fields - len(words))], place)
     if told is None and fields != 3:
-        command = "autosf data split FILE --columns 0,1,2 --out DIR"
-        choice = f"say which are head, relation and tail: {command} (Python: columns=(0, 1, 2))"
-        advice = choice if fields > 3 else "mend the line"
+        advice = CHOOSING if fields > 3 else "mend the line"
         raise UserError(f"{place}: expected {dialect.describe(3)}, found {fields}; {advice}")
     header = tuple(first.fields) if has_header else None
     return Form(dialect, fields, header, told or Roles(), first.line)
@@ -71,12 +71,21 @@ def _names_columns(options: TableOptions) -> bool:
 def dialect_of(path: Path, delimiters: Sequence[str], *, least: int) -> tuple[Dialect, Record, int]:
     """The dialect in which most of the first lines have the same number of fields, at least `least`.
 
-    With it come the first record and that number. Exactly `least` fields are believed before more.
+    With it come the first record and that number. Exactly `least` fields are believed before more. Where there
+    are tabs, spaces belong to the labels.
     """
     refuse_binary(path)
     lines = first_lines(path)
+    has_tabs = any("\t" in line for _, line in lines)
+    if len(delimiters) > 1 and not has_tabs and lines and LIKE_JSON.match(lines[0][1]):
+        raise UserError(
+            f"{shown(path)}: expected a triple a line, found JSON; of JSON an object a line is read, from a file"
+            " named .jsonl, with head, relation and tail in each"
+        )
     best: tuple[tuple[bool, ...], Dialect, Record, int] | None = None
     for candidate in delimiters:
+        if candidate == " " and has_tabs and len(delimiters) > 1:
+            continue
         dialect = dialect_for(candidate, path)
         found = _first_records(lines, dialect, path)
         if not found:

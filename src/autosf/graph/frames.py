@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,8 +10,16 @@ import polars as pl
 
 from autosf.errors import UserError, quoted, shown
 from autosf.graph.knowledge_graph import LabelColumns
-from autosf.graph.roles import ROLE_OF_WORD, Roles, roles_by_choice, roles_by_name
+from autosf.graph.roles import (
+    CHOOSING,
+    CHOOSING_IN_PYTHON,
+    ROLE_OF_WORD,
+    Roles,
+    roles_by_choice,
+    roles_by_name,
+)
 from autosf.graph.tables import Table
+from autosf.graph.text_lines import BYTE_ORDER_MARK, is_blank, opened, refuse_binary, text_lines
 from autosf.graph.vocabulary import is_unicode
 
 if TYPE_CHECKING:
@@ -39,34 +48,63 @@ def read_parquet(path: Path, columns: Sequence[str | int] | None = None) -> Tabl
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:80]
         raise UserError(f"{shown(path)}: expected a parquet file, found something else ({reason})") from None
-    return _from_frame(frame, shown(path), columns)
+    return _from_frame(frame, shown(path), columns, CHOOSING)
 
 
-def _from_frame(frame: pl.DataFrame, place: str, columns: Sequence[str | int] | None) -> Table:
+def read_json_lines(path: Path, columns: Sequence[str | int] | None = None) -> Table:
+    """The triples of a file with a JSON object a line, optionally gzipped."""
+    refuse_binary(path)
+    with opened(path) as stream:
+        content = stream.read().removeprefix(BYTE_ORDER_MARK.encode())
+    try:
+        frame = pl.read_ndjson(content, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        _refuse_other_lines(path)
+        reason = " ".join(str(error).split())[:80]
+        raise UserError(f"{shown(path)}: expected a JSON object a line, found none ({reason})") from None
+    return _from_frame(frame, shown(path), columns, CHOOSING)
+
+
+def _refuse_other_lines(path: Path) -> None:
+    """Name the first line that is no JSON object."""
+    for number, line in text_lines(path):
+        try:
+            is_object = is_blank(line) or isinstance(json.loads(line), dict)
+        except (ValueError, RecursionError):
+            is_object = False
+        if not is_object:
+            raise UserError(
+                f"{shown(path)}:{number}: expected a JSON object, found {quoted(line.strip(), 30)}"
+            )
+
+
+def _from_frame(
+    frame: pl.DataFrame, place: str, columns: Sequence[str | int] | None, choosing: str = CHOOSING_IN_PYTHON
+) -> Table:
     if frame.width < 3:
         raise UserError(f"{place}: expected at least 3 columns, found {frame.width}")
     if frame.is_empty():
         raise UserError(f"{place}: expected triples, found none")
-    roles, warnings = _roles(frame, place, columns)
+    roles = _roles(frame, place, columns, choosing)
     head, relation, tail = (_labels(frame.to_series(at), place) for at in roles.places())
     split = None if roles.split is None else _labels(frame.to_series(roles.split), place)
-    return Table(LabelColumns(head, relation, tail), split, warnings)
+    return Table(LabelColumns(head, relation, tail), split)
 
 
-def _roles(
-    frame: pl.DataFrame, place: str, columns: Sequence[str | int] | None
-) -> tuple[Roles, tuple[str, ...]]:
-    """The roles by choice, by name, or the first three columns; a column that is passed over is told."""
+def _roles(frame: pl.DataFrame, place: str, columns: Sequence[str | int] | None, choosing: str) -> Roles:
+    """The roles by choice, by name, or those of the only three columns besides the split's."""
     if columns is not None:
-        return roles_by_choice(columns, frame.columns, place), ()
+        return roles_by_choice(columns, frame.columns, place)
     named = roles_by_name(frame.columns, place)
     if named is not None:
-        return named, ()
-    split = [at for at, name in enumerate(frame.columns) if ROLE_OF_WORD.get(name.casefold()) == "split"]
-    head, relation, tail, *others = (at for at in range(frame.width) if at not in split[:1])
-    taken = ", ".join(quoted(frame.columns[at]) for at in (head, relation, tail))
-    warning = f"{place}: took the columns {taken} as head, relation, tail and left out {len(others)} more"
-    return Roles(head, relation, tail, *split[:1]), (warning,) if others else ()
+        return named
+    split = [at for at, name in enumerate(frame.columns) if ROLE_OF_WORD.get(name.casefold()) == "split"][:1]
+    others = [at for at in range(frame.width) if at not in split]
+    if len(others) != 3:
+        beside = " beside the split" if split else ""
+        names = ", ".join(quoted(frame.columns[at]) for at in others[:10])
+        raise UserError(f"{place}: expected 3 columns{beside}, found {len(others)}: {names}; {choosing}")
+    return Roles(*others, *split)
 
 
 def _labels(column: pl.Series, place: str) -> pl.Series:
@@ -115,10 +153,16 @@ def _from_rows(source: Any, place: str) -> pl.DataFrame:
             raise UserError(f"{place}: expected an array of n x 3, found {shape}")
         return pl.DataFrame([_series(f"{at}", _plain(source[:, at]), place) for at in range(3)])
     for row, triple in enumerate(source, start=1):
-        if isinstance(triple, str | bytes) or not hasattr(triple, "__len__") or len(triple) != 3:
+        if not _is_triple(triple):
             found = quoted(repr(triple))
             raise UserError(f"{place}: row {row}: expected a triple (head, relation, tail), found {found}")
     return pl.DataFrame([_series(f"{at}", [triple[at] for triple in source], place) for at in range(3)])
+
+
+def _is_triple(row: object) -> bool:
+    if isinstance(row, np.ndarray):
+        return bool(row.shape == (3,))
+    return isinstance(row, list | tuple) and len(row) == 3
 
 
 def _plain(column: np.ndarray[Any, Any]) -> Any:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TEXT = ("", "txt", "tsv", "csv")
-PLAIN = (*TEXT, "parquet", *FORMATS)
+JSON_LINES = ("jsonl", "ndjson")
+PLAIN = (*TEXT, "parquet", *JSON_LINES, *FORMATS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +131,8 @@ def _nothing_found(folder: Path, files: dict[str, Path], wanted: str | None) -> 
     if inside:
         return f"{shown(folder)}: no triples here; did you mean its folder {quoted(inside[0])}?"
     found = ", ".join(map(quoted, list(files)[:4])) if files else "no files"
-    return (
-        f"{shown(folder)}: no triples here; {expected} as .txt, .tsv, .csv, .parquet or none, found {found}"
-    )
+    endings = ".txt, .tsv, .csv, .parquet, .jsonl or none"
+    return f"{shown(folder)}: no triples here; {expected} as {endings}, found {found}"
 
 
 def _holds_train(folder: Path) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from autosf.counting import counted
 from autosf.errors import UserError, quoted, shown
 from autosf.graph.dialects import dialect_of, form_of
 from autosf.graph.knowledge_graph import KnowledgeGraph, LabelColumns
@@ -100,7 +101,7 @@ def _counted_fields(path: Path, fields: int) -> pl.DataFrame:
         )
     frame = read_fields(path, dialect, fields, filled=range(fields), skip=1)
     if str(len(frame)) != (told.lstrip("0") or "0"):  # compared as text: it may have any number of digits
-        found = f"the count line says {quoted(told)[1:-1]}, found {len(frame)} lines after it"
+        found = f"the count line says {quoted(told)[1:-1]}, found {counted(len(frame), 'line')} after it"
         raise UserError(f"{shown(path)}:{first.line}: {found}; correct the count or complete the file")
     if frame.is_empty():
         raise UserError(f"{shown(path)}: expected lines after the count line, found none")
@@ -176,9 +177,9 @@ def _numbers(column: pl.Series) -> pl.Series:
 
 def _spare(graph: KnowledgeGraph, entities: pl.Series, relations: pl.Series) -> list[str]:
     """A word on labels that no triple uses: they are left out of the graph."""
-    pairs = ((graph.entities, entities, "entities"), (graph.relations, relations, "relations"))
+    pairs = ((graph.entities, entities), (graph.relations, relations))
     return [
-        f"left out {len(labels) - len(used):,} {kind} that no triple uses"
-        for used, labels, kind in pairs
+        f"left out {counted(len(labels) - len(used), f'{used.kind} label')} that no triple uses"
+        for used, labels in pairs
         if len(labels) > len(used)
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from autosf.counting import counted
 from autosf.errors import UserError, lacks_extra, quoted, shown
 from autosf.graph.knowledge_graph import LabelColumns
 from autosf.graph.tables import Table
@@ -51,10 +52,12 @@ def read_rdf(path: Path, extension: str) -> Table:
             raise UserError(f"{shown(path)}:{error.lineno or 1}: {reason}") from None
     if not heads:
         raise UserError(
-            f"{shown(path)}: expected triples between resources, found none and {literals} literals"
+            f"{shown(path)}: expected triples between resources, found none and {counted(literals, 'literal')}"
         )
     columns = LabelColumns(*(pl.Series(values, dtype=pl.String) for values in (heads, links, tails)))
-    warning = f"{shown(path)}: left out {literals:,} triples whose object is a literal, not a resource"
+    warning = (
+        f"{shown(path)}: left out {counted(literals, 'triple')} whose object is a literal, not a resource"
+    )
     return Table(columns, warnings=(warning,) if literals else ())
 
 

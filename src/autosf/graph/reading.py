@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from autosf.counting import are, counted
 from autosf.errors import UserError, quoted, shown
 from autosf.graph.completing import (
     SHARE,
@@ -17,9 +18,9 @@ from autosf.graph.completing import (
     shared_warnings,
 )
 from autosf.graph.dialects import TableOptions
-from autosf.graph.frames import read_parquet, table_of
+from autosf.graph.frames import read_json_lines, read_parquet, table_of
 from autosf.graph.knowledge_graph import KnowledgeGraph, LabelColumns
-from autosf.graph.layouts import Layout, extension, layout_of
+from autosf.graph.layouts import JSON_LINES, Layout, extension, layout_of
 from autosf.graph.numbered import named, read_openke
 from autosf.graph.rdf import FORMATS, read_rdf
 from autosf.graph.roles import SPLIT_OF_WORD
@@ -66,7 +67,8 @@ def read_graph(
         graph = named(graph, found, options, ids)
     spaced = graph.entities.spaced_twice() + graph.relations.spaced_twice()
     if spaced:
-        graph = graph.with_warnings(f"{spaced:,} labels begin or end with a space and exist without it, too")
+        told = f"{counted(spaced, 'label')} with a space before or after"
+        graph = graph.with_warnings(f"{told} {are(spaced)} there without it, too")
     if "test" not in parts and making.test is None:
         graph = graph.with_warnings(
             "no test split: a finished model has nothing that it could be measured on"
@@ -158,6 +160,8 @@ def read_file(path: Path, options: TableOptions = ANY_FORM, habit: str = "plain"
         return read_openke(path)
     if kind == "parquet":
         return read_parquet(path, options.columns)
+    if kind in JSON_LINES:
+        return read_json_lines(path, options.columns)
     return read_rdf(path, kind) if kind in FORMATS else read_table(path, options)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.resources
 import importlib.util
 import os
+import re
 import tempfile
 import tomllib
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from autosf.graph.splits import SPLITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+FILE_ENDING = re.compile(r"\.[A-Za-z]\w{0,7}$")  # graphs are named after versions and years, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,10 @@ def locate(name: str, *, search_path: Sequence[Path]) -> Path:
     if known:
         raise UserError(f"{known} is not on this machine; get it with: autosf data get {known}")
     here = [child.name for folder in search_path for child in graph_folders(folder)]
-    raise UserError(_unknown(name, [*(graph.name for graph in known_graphs()), *here]))
+    names = [*(graph.name for graph in known_graphs()), *here]
+    if FILE_ENDING.search(name):
+        raise UserError(f"{quoted(name)[1:-1]}: there is no such file or folder{_nearest(name, names)}")
+    raise UserError(_unknown(name, names, "and no such folder"))
 
 
 def at_hand(name: str, *, search_path: Sequence[Path]) -> Path | None:
@@ -153,6 +159,10 @@ def graph_folders(folder: Path) -> list[Path]:
         return []
 
 
-def _unknown(name: str, names: Sequence[str]) -> str:
-    nearest = did_you_mean(name, sorted({known.lower() for known in names}))
-    return f"unknown graph {quoted(name)}{nearest or '; see: autosf data list'}"
+def _unknown(name: str, names: Sequence[str], more: str = "") -> str:
+    told = f", {more}" if more else ""
+    return f"unknown graph {quoted(name)}{told}{_nearest(name, names) or '; see: autosf data list'}"
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    return did_you_mean(name, sorted({known.lower() for known in names}))

@@ -46,6 +46,13 @@ SPLIT_WORDS = {
 ROLE_OF_WORD = {word: role for role, words in ROLE_WORDS.items() for word in words}
 SPLIT_OF_WORD = {word: split for split, words in SPLIT_WORDS.items() for word in words}
 
+# What to do about columns that nothing tells apart, in a file and in memory.
+CHOOSING_IN_PYTHON = "say which are head, relation and tail: autosf.read_graph(..., columns=(0, 1, 2))"
+CHOOSING = (
+    "say which are head, relation and tail: autosf data split FILE --columns 0,1,2 --out DIR"
+    " (Python: columns=(0, 1, 2))"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Roles:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from autosf.counting import counted
 from autosf.errors import UserError
 from autosf.graph.keys import distinct, triple_keys
 from autosf.graph.leakage import THRESHOLD, leaking_pairs
@@ -94,6 +95,17 @@ def wished_count(size: float, triples: int) -> int:
     if size >= 1:
         return int(size)
     return max(round(size * triples), min(triples, 1)) if size else 0
+
+
+def refuse_all(triples: int, *, valid: float, test: float) -> None:
+    """Raise if valid and test, shares or numbers of the triples, leave none of them for train by themselves."""
+    shares = sum(size for size in (valid, test) if size < 1)
+    numbers = sum(size for size in (valid, test) if size >= 1)
+    if triples and shares + numbers / triples >= 1:
+        raise UserError(
+            f"valid {valid:g}, test {test:g}: expected less than all of {counted(triples, 'triple')},"
+            " as train must keep some; a size below 1 is a share, any other a number of triples"
+        )
 
 
 def _affordable(test: int, valid: int, free: int) -> tuple[int, int]:

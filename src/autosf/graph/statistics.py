@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from autosf.counting import are, counted, have
 from autosf.graph.completing import warnings_of_reading
 from autosf.graph.keys import distinct, in_both, sorted_distinct, triple_keys
 from autosf.graph.leakage import Leakage, leakage
@@ -110,13 +111,14 @@ def statistics(graph: KnowledgeGraph) -> Statistics:
 def findings(found: Statistics) -> list[str]:
     """What a user should know before training, each in one line, the gravest first."""
     test = max(found.sizes["test"], 1)
+    unseen = "an entity or relation that train never shows"
     lines = [
-        (found.shared["train_test"], "test triples are also in train"),
-        (found.shared["train_valid"], "valid triples are also in train"),
-        (found.shared["valid_test"], "test triples are also in valid"),
-        (sum(found.duplicates.values()), "triples are repeated within their split"),
-        (found.unseen.test_triples, "test triples have an entity or relation that train never shows"),
-        (found.unseen.valid_triples, "valid triples have an entity or relation that train never shows"),
+        (found.shared["train_test"], "test triple", are, "also in train"),
+        (found.shared["train_valid"], "valid triple", are, "also in train"),
+        (found.shared["valid_test"], "test triple", are, "also in valid"),
+        (sum(found.duplicates.values()), "triple", are, "repeated within a split"),
+        (found.unseen.test_triples, "test triple", have, unseen),
+        (found.unseen.valid_triples, "valid triple", have, unseen),
     ]
     shares = [
         (found.leaked.inverse, "can be answered from an inverse relation in train"),
@@ -124,7 +126,7 @@ def findings(found: Statistics) -> list[str]:
         (found.leaked.symmetric, "are the mirror image of a train triple of a symmetric relation"),
     ]
     return [f"{100 * count / test:.1f} % of test triples {what}" for count, what in shares if count] + [
-        f"{count:,} {what}" for count, what in lines if count
+        f"{counted(count, what)} {verb(count)} {rest}" for count, what, verb, rest in lines if count
     ]
 
 

@@ -39,13 +39,18 @@ class LargeGraph:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        held_out = self.valid + self.test
+        train = self.triples - self.valid - self.test
         if self.entities < 2 or self.relations < 1 or min(self.valid, self.test) < 0:
             raise UserError("synthetic graph: expected at least 2 entities, 1 relation and no negative size")
-        if self.relations > self.entities or self.triples - held_out < self.entities:
+        if self.relations > self.entities:
             raise UserError(
-                f"synthetic graph: expected at least as many train triples as entities ({self.entities:,}), "
-                f"and fewer relations; found {self.triples - held_out:,} and {self.relations:,}"
+                f"synthetic graph: expected no more relations than entities ({self.entities:,}),"
+                f" found {self.relations:,}"
+            )
+        if train < self.entities:
+            raise UserError(
+                f"synthetic graph: expected a train triple for each of {self.entities:,} entities, found"
+                f" {max(train, 0):,}: of {self.triples:,} triples valid has {self.valid:,}, test {self.test:,}"
             )
         if self.triples > self.entities * self.entities * self.relations // 4:
             raise UserError(

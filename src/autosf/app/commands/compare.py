@@ -20,10 +20,16 @@ if TYPE_CHECKING:
     "--models", "texts", multiple=True, required=True, metavar="A,B,...",
     help="Names of the zoo, rows, RUNs, MODELs, pykeen:NAME, rules, gen-approx, published:NAME.",
 )  # fmt: skip
-@click.option("--seeds", default=1, show_default=True, help="Trainings of each, with means and spread.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Trainings of each, with means and spread.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first of the seeds.")
-@click.option("--dimension", type=int, help="Reals of an entity, for all.")
-@click.option("--epochs", type=int, help="How often to go through the graph, at most.")
+@click.option("--dimension", type=click.IntRange(1), help="Reals of an entity, for all.")
+@click.option("--epochs", type=click.IntRange(1), help="How often to go through the graph, at most.")
 @click.option("--batch-size", type=int, help="Queries in a step.")
 @click.option(
     "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any other setting; may be repeated."
@@ -65,8 +71,6 @@ def compare(
     from autosf.app.wanted_settings import gathered_settings
     from autosf.embedding.settings import is_small_step
 
-    if seeds < 1:
-        raise click.UsageError(f"--seeds: expected a number from 1, found {seeds}")
     chosen = contestants_in(texts)
     read = [graph_of(graph) for graph in graphs]
     recipes = [gathered_settings(graph.name, settings, pairs, given, len(graph.entities)) for graph in read]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from autosf.graph.splitting import DroppedRelation, Split
     from autosf.graph.statistics import Statistics
 
+HELD_OUT = "[default: a tenth, at most 1000]"
+
 
 @click.group(epilog="Example: autosf data stats umls", invoke_without_command=True, no_args_is_help=False)
 @click.pass_context
@@ -33,7 +35,10 @@ def data(context: click.Context) -> None:
 
 @data.command(epilog="Example: autosf data stats umls")
 @click.argument("graph", shell_complete=completing.graphs)
-@click.option("--relations", "most", default=20, show_default=True, help="How many relations to show.")
+@click.option(
+    "--relations", "most", type=click.IntRange(0), default=20, show_default=True,
+    help="How many relations to show; 0 for no table.",
+)  # fmt: skip
 @json_option
 def stats(graph: str, most: int, as_json: bool) -> None:
     """Counts, relation patterns and flaws of GRAPH: a folder, a file or a name."""
@@ -120,7 +125,7 @@ def split(
 
     from autosf.app.graphs import graph_as_it_is
     from autosf.graph.completing import warnings_of_reading
-    from autosf.graph.splitting import joined, split, without_leakage
+    from autosf.graph.splitting import joined, refuse_all, split, without_leakage
     from autosf.graph.writing import write_graph
 
     read = graph_as_it_is(file, **told_form(columns, header, delimiter))
@@ -131,7 +136,9 @@ def split(
     size = len(read.entities), len(read.relations)
     triples, repeated = joined(replace(read, test=read.test[:0]) if keep_test else read)
     kept, dropped = without_leakage(triples, *size) if remove_leakage else (triples, [])
-    made = split(kept, *size, valid=valid, test=0 if keep_test else test, seed=seed)
+    to_test = 0 if keep_test else test
+    refuse_all(len(kept), valid=valid, test=to_test)
+    made = split(kept, *size, valid=valid, test=to_test, seed=seed)
     if keep_test:
         made = replace(made, test=read.test, wished_test=len(read.test))
     graph = _graph_of(read, made)
@@ -281,18 +288,20 @@ class DownloadBars:
 @click.option(
     "--triples", default=100_000, show_default=True, help="How many triples in all splits together."
 )
-@click.option("--valid", default=1000, show_default=True, help="How many of them are valid triples.")
-@click.option("--test", default=1000, show_default=True, help="How many of them are test triples.")
+@click.option("--valid", type=int, help=f"How many of them are valid triples.  {HELD_OUT}")
+@click.option("--test", type=int, help=f"How many of them are test triples.  {HELD_OUT}")
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, another graph."
 )
 @click.option("--form", default="tsv", show_default=True, help="tsv, tsv.gz or parquet.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder.")
 @json_option
-def synthetic(out: Path, form: str, as_json: bool, **sizes: int) -> None:
+def synthetic(out: Path, form: str, valid: int | None, test: int | None, as_json: bool, **sizes: int) -> None:
     """Write a random graph with skewed degrees, of any size, in constant memory."""
     from autosf.graph.synthetic_large import LargeGraph, write_large_graph
 
+    tenth = min(max(sizes["triples"], 0) // 10, 1000)
+    sizes |= {"valid": tenth if valid is None else valid, "test": tenth if test is None else test}
     write_large_graph(LargeGraph(**sizes), out, form=form)
     result = {**sizes, "form": form, "folder": str(out)}
     answer(result, as_json, lambda: f"{sizes['triples']:,} triples written to {out}")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, counted, json_option, say
+from autosf.app.answer import answer, json_option, say
+from autosf.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -200,7 +201,7 @@ def classification_record(asked: AskableModel, found: Classification) -> dict[st
 @click.option(
     "--new-facts", "wants_facts", is_flag=True, help="The best triples that the graph does not have."
 )
-@click.option("--each", type=int, help="New facts: at most so many of one head and relation.")
+@click.option("--each", type=click.IntRange(1), help="New facts: at most so many of one head and relation.")
 @click.option("--all-pairs", is_flag=True, help="New facts: of all heads and relations, also unseen pairs.")
 @click.option("--loops", is_flag=True, help="New facts: also of an entity with itself.")
 @click.option("--top", default=10, show_default=True, help="How many answers, to each question.")

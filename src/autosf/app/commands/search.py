@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, counted, json_option, say
+from autosf.app.answer import answer, json_option, say
 from autosf.app.commands.training import track_option
+from autosf.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,15 +69,17 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--budget", help="Time to stop after, such as 30m or 1h30m, all included.")
 @workers_option
 @click.option(
-    "--threads", type=int, help="Of each worker; they decide the last bits. [default: 1; large graph: all]"
+    "--threads",
+    type=click.IntRange(1),
+    help="Of each worker; they decide the last bits. [default: 1; large graph: all]",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, another search."
 )
 @click.option("--settings", type=click.Path(path_type=Path), help="Settings: TOML, or a tuning's folder.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any setting; may be repeated.")
-@click.option("--dimension", type=int, help="Width of an embedding.")
-@click.option("--epochs", type=int, help="Of a full trial.")
+@click.option("--dimension", type=click.IntRange(1), help="Width of an embedding.")
+@click.option("--epochs", type=click.IntRange(1), help="Of a full trial.")
 @click.option(
     "--blocks", default=6, show_default=True, help="paper: the most; random, tpe: the only number; free: any."
 )
@@ -97,7 +100,9 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     "--fresh-seeds", type=click.IntRange(1), default=3, show_default=True,
     help="free: trainings of each finalist; more make a surer winner.",
 )  # fmt: skip
-@click.option("--final-dimension", type=int, help="Of the winner's model. [default: as in the search]")
+@click.option(
+    "--final-dimension", type=click.IntRange(1), help="Of the winner's model. [default: as in the search]"
+)
 @click.option(
     "--sample", type=click.IntRange(2),
     help="Search on a connected part with so many entities; the best are then trained on all.",

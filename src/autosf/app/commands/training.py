@@ -12,6 +12,7 @@ import click
 
 from autosf.app import completing
 from autosf.app.answer import answer, console, json_option, say
+from autosf.counting import counted
 
 if TYPE_CHECKING:
     from autosf.app.training import Job
@@ -33,8 +34,8 @@ track_option = click.option(
     "--structure", default="complex", show_default=True, shell_complete=completing.structures,
     help="A name of the zoo, rows, a RUN or a MODEL.",
 )  # fmt: skip
-@click.option("--dimension", type=int, help="Width of an embedding.")
-@click.option("--epochs", type=int, help="How often to go through the graph.")
+@click.option("--dimension", type=click.IntRange(1), help="Width of an embedding.")
+@click.option("--epochs", type=click.IntRange(1), help="How often to go through the graph.")
 @click.option("--batch-size", type=int, help="Queries in a step.")
 @click.option("--learning-rate", type=float, help="Size of a step.")
 @click.option(
@@ -175,7 +176,7 @@ def told(result: dict[str, Any]) -> str:
     ask = f"autosf predict {shlex.quote(result['model'])} --head ... --relation ..."
     spent = span_in_words(result["train_seconds"])
     return (
-        f"{quality}{result['epochs']} epochs in {spent}{ending.get(result['ending'], '')}"
+        f"{quality}{counted(result['epochs'], 'epoch')} in {spent}{ending.get(result['ending'], '')}"
         f" (best: epoch {result['best_epoch']})\n"
         f"model: {result['model']}      ask it: {ask}"
     )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autosf.app import completing
-from autosf.app.answer import answer, console, counted, json_option, say
+from autosf.app.answer import answer, console, json_option, say
+from autosf.counting import counted
 
 if TYPE_CHECKING:
     from autosf.embedding.settings import TrainingSettings
@@ -32,8 +33,8 @@ LINE_SECONDS = 10.0  # between two lines where stderr is no terminal
 @click.option(
     "--settings", type=click.Path(path_type=Path), help="Settings to start from: TOML, or a folder."
 )
-@click.option("--dimension", type=int, help="Width of an embedding.")
-@click.option("--epochs", type=int, help="Of a trial, at most.")
+@click.option("--dimension", type=click.IntRange(1), help="Width of an embedding.")
+@click.option("--epochs", type=click.IntRange(1), help="Of a trial, at most.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting to hold; repeatable.")
 @click.option(
     "--range", "wanted", multiple=True, metavar="NAME=LOW:HIGH", help="Or NAME=a,b,c: to tune; repeatable."
