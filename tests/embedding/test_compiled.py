@@ -331,7 +331,9 @@ def test_a_whole_library_that_does_not_load_is_not_made_again_and_again(tmp_path
         pytest.skip(str(reason))
     (library,) = tmp_path.rglob("*.so")
     alien = b"from a disk that nothing may be executed from"
+    library.unlink()  # a file in its place that the process has not loaded yet
     library.write_bytes(alien + sha256(alien).digest())
+    library.chmod(0o700)
     with other_descriptors(), pytest.raises(Uncompiled, match="invalid ELF header"):
         built(environ(tmp_path))
     assert library.read_bytes().startswith(alien)
