@@ -293,10 +293,10 @@ def test_a_library_that_others_may_change_is_not_loaded(tmp_path):
 
 
 @contextmanager
-def other_descriptors():
-    """A library is known to the process by its folder's descriptor: another one loads it anew."""
+def other_descriptors(count):
+    """A library is known to the process by its folder's descriptor: one that no other test has loads it anew."""
     with ExitStack() as stack:
-        for _ in range(16):
+        for _ in range(count):
             stack.enter_context(Path(os.devnull).open())
         yield
 
@@ -318,7 +318,7 @@ def test_a_broken_library_is_made_again(tmp_path):
                 refuse_torn(torn)
     torn.write_bytes(content[: len(content) // 2])  # which the system would load, and then die of
     torn.chmod(0o700)
-    with other_descriptors():
+    with other_descriptors(16):
         assert built(environ(tmp_path / "torn")).panel
     assert torn.stat().st_size == library.stat().st_size
 
@@ -334,7 +334,7 @@ def test_a_whole_library_that_does_not_load_is_not_made_again_and_again(tmp_path
     library.unlink()  # a file in its place that the process has not loaded yet
     library.write_bytes(alien + sha256(alien).digest())
     library.chmod(0o700)
-    with other_descriptors(), pytest.raises(Uncompiled, match="invalid ELF header"):
+    with other_descriptors(48), pytest.raises(Uncompiled, match="invalid ELF header"):
         built(environ(tmp_path))
     assert library.read_bytes().startswith(alien)
 
