@@ -151,6 +151,35 @@ def test_classify_uses_the_negatives_of_the_graph(folder, tmp_path):
     assert found["negatives"] == str(tmp_path)
 
 
+def test_python_measures_as_the_commands_do(folder, tmp_path):
+    asked = load(folder)
+    assert asked.evaluate() == result(evaluate, folder)
+    found = result(evaluate, folder, "--split", "valid", "--by", "relation", "--candidates", 6)
+    assert asked.evaluate("valid", by="relation", candidates=6) == found
+    assert asked.classify(seed=3) == result(classify, folder, "--seed", 3)
+    graph = write_graph(random_graph(), tmp_path / "graph")
+    for split in ("valid", "test"):
+        (graph / f"{split}_neg.tsv").write_text("e1\tr1\te2\t1\ne2\tr1\te1\t-1\n")
+    assert asked.classify(graph) == result(classify, folder, "--negatives", graph)
+    assert load(folder, graph=graph).classify() == result(classify, folder, "--graph", graph)
+    assert load(folder, graph=graph).classify()["count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda asked: asked.evaluate("tset"), 'split: unknown value "tset"; did you mean "test"?'),
+        (lambda asked: asked.evaluate(by="relations"), 'by "relations"; did you mean "relation"'),
+        (lambda asked: asked.evaluate(candidates=1), "candidates: expected a number from 2, found 1"),
+        (lambda asked: asked.classify(seed=-1), "seed: expected a number from 0, found -1"),
+    ],
+)
+def test_measuring_in_python_tells_mistakes_in_one_line(folder, ask, words):
+    with pytest.raises(UserError, match=words) as caught:
+        ask(load(folder))
+    assert "\n" not in str(caught.value)
+
+
 def test_predict_has_the_keys_programs_rely_on(folder):
     asked = load(folder)
     tails = result(predict, folder, "--head", "e3", "--relation", "r1", "--top", 4)["predictions"]

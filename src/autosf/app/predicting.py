@@ -49,7 +49,7 @@ def load(path: Path | str, *, graph: object = None, device: str = "cpu") -> Aska
     trained = load_model(model_folder(path_given("model", path)), device=device)
     if graph is not None:
         trained = with_graph(trained, _graph_given(graph))
-    return AskableModel(trained)
+    return AskableModel(trained, str(graph) if isinstance(graph, (str, Path)) else "")
 
 
 def model_folder(path: Path | str) -> Path | str:
@@ -79,6 +79,7 @@ class AskableModel:
     """
 
     trained: TrainedModel
+    source: str = ""  # of a graph that was given in the place of the model's own
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __repr__(self) -> str:
@@ -194,6 +195,26 @@ class AskableModel:
             known=self.are_known(ids),
             **{name: unknown if ranks is None else pl.Series(getattr(ranks, name)) for name in PLACES},
         )
+
+    def evaluate(
+        self, split: str = "test", by: str | None = None, candidates: int | None = None
+    ) -> dict[str, Any]:
+        """The filtered metrics of a split, with those of each "relation", "pattern", "side" or "category" in
+        `groups` if `by` says so. `candidates` are as many entities to estimate ranks from; all, exact, by default.
+        """
+        from autosf.app.measuring import evaluation
+
+        return evaluation(self, split, by, candidates)
+
+    def classify(self, negatives: Path | str | None = None, seed: int = 0) -> dict[str, Any]:
+        """How well true triples are told from false ones, and the threshold of each relation.
+
+        The false ones are of the folder `negatives`, with a valid_neg and a test_neg, else of the graph's own
+        folder, else made by `seed`.
+        """
+        from autosf.app.measuring import classification
+
+        return classification(self, negatives, seed)
 
     def neighbours(self, entity: str, top: int = 10) -> pl.DataFrame:
         """The entities with the most similar embeddings, by cosine: columns entity, similarity."""
