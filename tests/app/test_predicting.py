@@ -181,13 +181,18 @@ def test_probabilities_can_be_fitted_to_negatives_of_ones_own(asked, tmp_path):
     triples = asked.score([("e1", "r1", f"e{i}") for i in range(20)]).sort("score")
     rows = triples.select("head", "relation", "tail").rows()
     labelled = [(*row, "1" if place >= 10 else "-1") for place, row in enumerate(rows)]
-    for split in ("valid", "test"):
-        text = "".join("\t".join(row) + "\n" for row in labelled)
-        (tmp_path / f"{split}_neg.tsv").write_text(text, encoding="utf-8")
+    text = "".join("\t".join(row) + "\n" for row in labelled)
+    (tmp_path / "valid_neg.tsv").write_text(text, encoding="utf-8")
     own, made = asked.predict_proba(rows, negatives=tmp_path), asked.predict_proba(rows)
     assert own["probability"].is_sorted()
     assert own["probability"][0] < 0.5 < own["probability"][-1]
     assert own["probability"][-1] > made["probability"][-1]
+
+
+def test_the_false_triples_of_valid_are_the_same_with_and_without_those_of_test(asked):
+    alone, together = asked.labelled_valid(3), asked.labelled_triples(3).valid
+    assert np.array_equal(alone.triples, together.triples)
+    assert np.array_equal(alone.is_true, together.is_true)
 
 
 def test_a_judgement_has_the_places_among_what_is_not_known(asked):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from autosf.embedding.trained_model import TrainedModel
     from autosf.evaluation.calibration import Calibration
     from autosf.graph.knowledge_graph import KnowledgeGraph
-    from autosf.graph.negatives import Negatives
+    from autosf.graph.negatives import LabelledTriples, Negatives
 
 KNOWN = ("mark", "hide")
 ROLES = ("head", "relation", "tail")
@@ -270,7 +270,7 @@ class AskableModel:
 
         name = f"calibration {seed} {negatives or ''}"
         if name not in self._kept:
-            valid = self.labelled_triples(seed, negatives).valid
+            valid = self.labelled_valid(seed, negatives)
             scores, relations = self.scores_of(valid.triples), valid.triples[:, 1]
             self._kept[name] = calibrate(scores, relations, valid.is_true, self.model.relation_count)
         kept: Calibration = self._kept[name]
@@ -285,6 +285,16 @@ class AskableModel:
         if negatives is not None:
             return read_negatives(path_given("negatives", negatives), graph)
         return made_negatives(graph, np.random.default_rng(seed), self.known_answers())
+
+    def labelled_valid(self, seed: int = 0, negatives: Path | str | None = None) -> LabelledTriples:
+        """Those of valid alone, the same as with those of test."""
+        from autosf.evaluation.corrupting import with_negatives
+        from autosf.graph.negatives import read_labelled
+
+        graph, seed = needed_graph(self.trained), whole_number("seed", seed, 0)
+        if negatives is not None:
+            return read_labelled(path_given("negatives", negatives), "valid", graph)
+        return with_negatives(graph, graph.valid, self.known_answers(), np.random.default_rng(seed))
 
     def unseen(self, entities: Sequence[str] = (), relations: Sequence[str] = ()) -> list[str]:
         """Those of the labels that the graph has in no train triple: their embeddings have learnt nothing."""
