@@ -151,6 +151,37 @@ def test_many_queries_answer_as_one_by_one(asked):
     assert asked.predict_many(none).schema == many.schema
 
 
+def test_triples_with_a_question_mark_or_none_are_asked_by_kind(asked):
+    triples = [("e1", "r1", "?"), ("?", "r0", "e4"), ("e2", None, "e3"), ("e5", "r3", None)]
+    found = asked.predict_many(triples, 3)
+    assert found.columns == ["question", "asked", "head", "relation", "tail", "score", "known"]
+    parts = {number: part for (number,), part in found.group_by("question")}
+    assert parts[1]["tail"].to_list() == asked.predict_tails("e1", "r1", 3)["entity"].to_list()
+    assert parts[2]["head"].to_list() == asked.predict_heads("r0", "e4", 3)["entity"].to_list()
+    assert parts[3]["relation"].to_list() == asked.predict_relations("e2", "e3", 3)["relation"].to_list()
+    assert parts[4]["tail"].to_list() == asked.predict_tails("e5", "r3", 3)["entity"].to_list()
+    columns = dict(zip(("head", "relation", "tail"), map(list, zip(*triples, strict=True)), strict=True))
+    for same in (columns, pl.DataFrame(columns), pl.LazyFrame(columns), np.array(triples, object)):
+        assert asked.predict_many(same, 3).equals(found)
+    whole = [("e1", "r1", "e2"), ("e2", "r0", "e3")]
+    assert asked.predict_many(whole).equals(asked.judge(whole))
+
+
+def test_triples_of_pandas_may_be_asked_too(asked):
+    pandas = pytest.importorskip("pandas")
+    triples = [("e1", "r1", None), ("e1", "r2", None)]
+    frame = pandas.DataFrame(triples, columns=["head", "relation", "tail"])
+    assert asked.predict_many(frame).equals(asked.predict_many(triples))
+
+
+def test_no_queries_have_no_answers(asked):
+    two, three = {"head": [], "relation": []}, {"head": [], "relation": [], "tail": []}
+    assert asked.predict_many(two).schema == asked.predict_many({"head": ["e1"], "relation": ["r1"]}).schema
+    for none in (three, [], pl.DataFrame(three)):
+        assert asked.predict_many(none).is_empty()
+        assert asked.predict_many(none).schema == asked.predict_many([("e1", "r1", "?")]).schema
+
+
 @settings(max_examples=20)
 @given(st.integers(0, 99), st.booleans())
 def test_scores_are_the_models_and_known_triples_are_marked(seed, reciprocal):
@@ -253,6 +284,16 @@ def test_new_facts_of_some_relations_only(asked):
         (lambda m: m.predict_tails("e3", "r1", known="hid"), 'did you mean "hide"'),
         (lambda m: m.predict_many({"head": ["e3"]}), "expected two of the columns"),
         (lambda m: m.predict_many({"head": [3], "tail": [4]}), "head: expected labels"),
+        (
+            lambda m: m.predict_many({"head": ["e1", "e2"], "relation": ["r1"], "tail": ["?", "?", "?"]}),
+            "all of one length, found 2 in head, 1 in relation, 3 in tail",
+        ),
+        (lambda m: m.predict_many([("e1", "r1")]), "queries: row 1: expected a triple"),
+        (lambda m: m.predict_many([("e1", "r1", "?"), ("?", "r1", "?")]), "row 2: expected one ?"),
+        (lambda m: m.predict_many([("e1", "r1", "?"), ("e1", "r1", "e2")]), "row 2: expected a ?"),
+        (lambda m: m.predict_many([("e1", "r1", "?"), ("e33", "r1", "?")]), 'row 2: unknown entity "e33"'),
+        (lambda m: m.predict_many("e1"), "queries: expected a frame, columns by name or a list of triples"),
+        (lambda m: m.new_facts(relations="r0"), 'relations: expected a list of labels, found "r0" alone'),
         (lambda m: m.neighbours("nobody"), 'unknown entity "nobody"'),
         (lambda m: m.new_facts(relations=["nope"]), 'unknown relation "nope"'),
         (lambda m: m.new_facts(pairs="some"), 'pairs: expected "seen" or "all", found "some"'),

@@ -127,33 +127,17 @@ class AskableModel:
         """The best answers of (head, ?, tail): columns relation, score, known."""
         return self.predict_many({"head": [head], "tail": [tail]}, top, known).drop("head", "tail")
 
-    def predict_many(
-        self, queries: pl.DataFrame | Mapping[str, Sequence[str]], top: int = 10, known: str = "mark"
-    ) -> pl.DataFrame:
-        """The best answers of many queries, which have two of the columns head, relation and tail.
+    def predict_many(self, queries: object, top: int = 10, known: str = "mark") -> pl.DataFrame:
+        """The best answers of many queries: a frame or a mapping with two of the columns head, relation and tail,
+        or triples, as a list or three columns, with "?" or None for what is asked of each.
 
-        Comes back: the two columns, the answer as entity or relation, score and known; queries in their order.
+        Of two columns come back the two, the answer as entity or relation, score and known; queries in their
+        order. Of triples: the number of the question, from 1, what was asked, the triple with the answer put
+        in, score and known. Triples without any "?" are judged instead.
         """
-        return self.numbered_answers(pl.DataFrame(queries), top, known).drop("question")
+        from autosf.app.questions import answers_of
 
-    def numbered_answers(self, queries: pl.DataFrame, top: int, known: str) -> pl.DataFrame:
-        """The same with each answer's question, a row of the queries counted from 0, in the column question."""
-        _refuse_options(top, known)
-        given = _two_roles(queries.columns)
-        ids = [self._encoded(queries[role], role) for role in given]
-        absent = next(role for role in ROLES if role not in given)
-        hidden = hidden_answers(self, absent, ids) if known == "hide" else None
-        answers = self.best_of(absent, ids, top, hidden)
-        vocabulary = self.trained.relations if absent == "relation" else self.trained.entities
-        return pl.DataFrame(
-            {
-                "question": answers.query,
-                **{role: queries[role].gather(answers.query) for role in given},
-                "relation" if absent == "relation" else "entity": vocabulary.labels.gather(answers.candidate),
-                "score": answers.score,
-                "known": self.are_known(filled(absent, ids, answers)),
-            }
-        )
+        return answers_of(self, queries, top, known)
 
     def score(self, triples: object) -> pl.DataFrame:
         """The triples with score and known; given as a frame, an array or a list of (head, relation, tail).
@@ -218,8 +202,8 @@ class AskableModel:
 
     def neighbours(self, entity: str, top: int = 10) -> pl.DataFrame:
         """The entities with the most similar embeddings, by cosine: columns entity, similarity."""
-        _refuse_options(top)
-        place = int(self._encoded(pl.Series([entity]), "entity")[0])
+        refuse_options(top)
+        place = int(self.encoded(pl.Series([entity]), "entity")[0])
         found = nearest(self.model.entities, place, top)
         labels = self.trained.entities.labels.gather(found.candidate)
         return pl.DataFrame({"entity": labels, "similarity": found.score})
@@ -241,7 +225,9 @@ class AskableModel:
         from one pair: scores of different pairs are only roughly comparable, and a few pairs with many answers
         may fill the list. Triples of an entity with itself are left out unless `loops`.
         """
-        _refuse_options(top, each=each)
+        refuse_options(top, each=each)
+        if isinstance(relations, str):
+            raise UserError(f"relations: expected a list of labels, found {quoted(relations)} alone")
         wanted = range(len(self.trained.relations))
         chosen = sorted(set(self.trained.relations.ids(relations))) if relations is not None else wanted
         tails = self.known_answers().tails
@@ -261,7 +247,7 @@ class AskableModel:
     def _triples(self, triples: object) -> tuple[pl.DataFrame, NDArray[np.int32]]:
         """Triples as the user gives them, as a frame of labels and as ids. [n, 3]"""
         columns = dict(zip(ROLES, table_of(triples, "triples").columns, strict=True))
-        ids = np.stack([self._encoded(column, role) for role, column in columns.items()], axis=1)
+        ids = np.stack([self.encoded(column, role) for role, column in columns.items()], axis=1)
         return pl.DataFrame(columns), ids
 
     def calibration(self, seed: int = 0, negatives: Path | str | None = None) -> Calibration:
@@ -304,11 +290,12 @@ class AskableModel:
         found: list[str] = []
         for labels, role, columns in ((entities, "head", (0, 2)), (relations, "relation", (1,))):
             told = pl.Series(labels, dtype=pl.String)
-            is_seen = np.isin(self._encoded(told, role), graph.train[:, columns])
+            is_seen = np.isin(self.encoded(told, role), graph.train[:, columns])
             found.extend(told.filter(pl.Series(~is_seen)))
         return found
 
-    def _encoded(self, labels: pl.Series, role: str) -> NDArray[np.int32]:
+    def encoded(self, labels: pl.Series, role: str) -> NDArray[np.int32]:
+        """Labels as ids. [n]"""
         vocabulary = self.trained.relations if role == "relation" else self.trained.entities
         if labels.dtype != pl.String or labels.null_count():
             raise UserError(
@@ -398,16 +385,7 @@ def filled(absent: str, ids: list[NDArray[np.int32]], answers: Best) -> NDArray[
     return np.stack(columns, axis=1)
 
 
-def _two_roles(columns: Sequence[str]) -> list[str]:
-    given = [role for role in ROLES if role in columns]
-    if len(given) != 2 or len(columns) != 2:
-        raise UserError(
-            f"queries: expected two of the columns head, relation, tail, found {quoted(', '.join(columns))}"
-        )
-    return given
-
-
-def _refuse_options(top: int, known: str = "mark", each: int | None = None) -> None:
+def refuse_options(top: int, known: str = "mark", each: int | None = None) -> None:
     whole_number("top", top, 1)
     whole_number_or_none("each", each, 1)
     if known not in KNOWN:
