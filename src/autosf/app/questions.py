@@ -33,14 +33,34 @@ def read_questions(path: Path, asked: AskableModel) -> pl.DataFrame:
     """The rows of a file as head, relation and tail: each with one ?, or none with any; all other labels known."""
     if not path.is_file():
         raise UserError(f"{shown(path)}: there is no such file")
-    questions = pl.DataFrame(dict(zip(ROLES, read_file(path).columns, strict=True)))
+    if extension(path) in FRAMES:
+        questions = triples_in(read_frame(path), shown(path))
+    else:
+        questions = pl.DataFrame(dict(zip(ROLES, read_file(path).columns, strict=True)))
     refuse_mistaken(questions, asked, lambda row: place_in_file(path, row))
     return questions
 
 
+def read_frame(path: Path) -> pl.DataFrame:
+    """The table of a file that is no text of fields."""
+    kind = extension(path)
+    try:
+        return FRAMES[kind](path)
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:80]
+        raise UserError(f"{shown(path)}: expected a {kind} file, found something else ({reason})") from None
+
+
+FRAMES: dict[str, Callable[[Path], pl.DataFrame]] = {
+    "parquet": lambda path: pl.read_parquet(path, glob=False),
+    "jsonl": lambda path: pl.read_ndjson(path, infer_schema_length=None),
+    "ndjson": lambda path: pl.read_ndjson(path, infer_schema_length=None),
+}
+
+
 def place_in_file(path: Path, row: int) -> str:
     """Where a row of questions, counted from 0, stands in their file."""
-    if extension(path) in (*RDF, "parquet"):
+    if extension(path) in (*RDF, *FRAMES):
         return f"{shown(path)}: row {row + 1}"
     form = form_of(path, TableOptions())
     record = row + (form.header is not None)
@@ -206,9 +226,21 @@ def writer_for(path: Path) -> Callable[[pl.DataFrame], None]:
     return write
 
 
+def write_tsv(rows: pl.DataFrame, path: Path) -> None:
+    """Labels as they are, as nothing is quoted in a .tsv; those that would tear its lines apart are refused."""
+    for column in rows.select(cs.string()):
+        broken = column.filter(column.str.contains("[\t\n\r\0]"))
+        if len(broken):
+            raise UserError(
+                f"{quoted(broken[0])}: a label with a tab or a line end does not go into a .tsv; name a .csv"
+            )
+    rows.write_csv(path, separator="\t", quote_style="never")
+
+
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
-    ".tsv": lambda rows, path: rows.write_csv(path, separator="\t"),
-    ".csv": lambda rows, path: rows.write_csv(path),
+    ".tsv": write_tsv,
+    ".csv": lambda rows, path: rows.write_csv(path, quote_style="non_numeric"),  # blanks around a label count
     ".parquet": lambda rows, path: rows.write_parquet(path),
     ".jsonl": lambda rows, path: rows.write_ndjson(path),
+    ".ndjson": lambda rows, path: rows.write_ndjson(path),
 }
