@@ -211,6 +211,15 @@ def test_one_that_diverges_is_told_in_its_row_and_the_others_go_on(graph, capfd)
     assert "diverged" in " ".join(str(piece) for piece in comparison_for_people(result))
 
 
+def test_one_that_diverges_before_it_was_validated_has_no_figures(graph, capfd):
+    wild = ["--set", "optimiser=sgd", "--set", "learning_rate=1e30", "--epochs", "20", "--dimension", "8"]
+    whole = ["--batch-size", "512", "--set", "validate_every=5", "--set", "start_scale=1.0"]
+    code, result, _ = compared(capfd, graph, "--models", "complex,rules", *wild, *whole)
+    assert code == 0
+    assert "diverged in" in result["rows"][0]["failed"]
+    assert result["rows"][0]["test"] is None
+
+
 def test_rows_have_commas_of_their_own():
     assert split_outside_brackets("complex, [[1,0],[0,2]],runs/a ,") == [
         "complex",

@@ -324,6 +324,16 @@ def test_seeds_below_zero_and_weights_that_are_no_numbers_are_told_in_python(gra
         )
 
 
+def test_a_training_that_diverges_before_it_was_validated_leaves_no_model(graph, tmp_path, capfd):
+    wild = ("--set", "optimiser=sgd", "--set", "learning_rate=1e30", "--set", "start_scale=1.0")
+    code, _, err = trained(
+        capfd, graph, *wild, "--batch-size", 512, "--dimension", 8, "--out", tmp_path / "m"
+    )
+    assert code == 2
+    assert "training diverged in epoch 2: loss or weights are not finite" in err
+    assert not (tmp_path / "m").exists()
+
+
 def test_python_saves_the_model_that_the_command_saves(graph, tmp_path, capfd):
     assert trained(capfd, graph, "--epochs", 2, "--dimension", 8, "--out", tmp_path / "command")[0] == 0
     model = autosf.train(graph, epochs=2, dimension=8, out=tmp_path / "new" / "python")

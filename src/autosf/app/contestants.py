@@ -26,7 +26,7 @@ from autosf.app.interop.pykeen_families import family_named, queries_at_once, tr
 from autosf.app.published import PREFIX as PUBLISHED
 from autosf.app.published import published_figures, published_metrics
 from autosf.app.run_results import is_run, structure_meant
-from autosf.app.training import Diverged, Job, trained_result
+from autosf.app.training import Job, refuse_diverged, trained_result
 from autosf.embedding.gen_approx import train_gen_approx
 from autosf.embedding.model_folder import is_model_folder, load_model
 from autosf.embedding.settings import refuse_odd_dimension
@@ -244,10 +244,7 @@ def of_gen_approx() -> Contestant:
         if trained.ending == "interrupted":
             raise KeyboardInterrupt
         state = trained.state
-        if trained.ending == "diverged" and not state.curve:
-            raise Diverged(
-                "gen-approx diverged in its first epoch: the loss is not finite; lower learning_rate"
-            )
+        refuse_diverged(trained.ending, state, GEN_APPROX, only_best=len(valid) > 0)
         return {
             **arena.measured(lambda triples: rank(trained.model, triples, arena.known)),
             "seconds": time.perf_counter() - started,

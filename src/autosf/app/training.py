@@ -49,7 +49,7 @@ CHECKPOINT_SECONDS = 20  # between two checkpoints, so that writing them costs l
 
 
 class Diverged(UserError):  # noqa: N818 - named as what happened
-    """A training came to nothing because its loss is not finite."""
+    """A training came to nothing because its loss or weights are not finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +183,8 @@ def trained_result(
         state=state,
         storage=job.storage,
     )
-    unusable = changes_in_place(job.settings) and trained.state.best is None  # half an epoch has spoilt them
-    if trained.ending == "diverged" and (unusable or not trained.state.curve):
-        epoch = "its first epoch" if not trained.state.curve else f"epoch {trained.state.epochs + 1}"
-        raise Diverged(f"training diverged in {epoch}: the loss is not finite; lower learning_rate")
+    in_place = changes_in_place(job.settings)  # half an epoch has spoilt the state before it
+    refuse_diverged(trained.ending, trained.state, "training", only_best=in_place or len(valid_triples) > 0)
     finished = trained.ending != "interrupted" and len(valid_triples)
     valid = measured(trained.model) if finished else None
     return trained, {
@@ -203,6 +201,13 @@ def trained_result(
         "graph": job.graph.name,
         "curve": [asdict(epoch) for epoch in trained.state.curve],
     }
+
+
+def refuse_diverged(ending: str, state: State, who: str, *, only_best: bool) -> None:
+    """Raise if a training has diverged before anything came of it: a best validation, or else an epoch."""
+    if ending == "diverged" and not (state.best if only_best else state.curve):
+        epoch = f"epoch {state.epochs + 1}" if state.curve else "its first epoch"
+        raise Diverged(f"{who} diverged in {epoch}: loss or weights are not finite; lower learning_rate")
 
 
 def starting_state(job: Job, resume: bool, note: Callable[[str], None]) -> State | None:

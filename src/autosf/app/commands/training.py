@@ -171,7 +171,10 @@ def told(result: dict[str, Any]) -> str:
     quality = (
         f"validation MRR {valid['mrr']:.4f}, hits@10 {valid['hits_at_10']:.4f}{estimated}; " if valid else ""
     )
-    ending = {"no better": ", as it no longer improved", "diverged": ", as the loss was no longer finite"}
+    ending = {
+        "no better": ", as it no longer improved",
+        "diverged": ", as loss or weights were no longer finite",
+    }
     ask = f"autosf predict {shlex.quote(result['model'])} --head ... --relation ..."
     spent = span_in_words(result["train_seconds"])
     return (
