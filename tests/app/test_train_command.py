@@ -18,7 +18,7 @@ import autosf
 from autosf.algebra.zoo import named
 from autosf.app.cli import run
 from autosf.app.interrupting import stopping
-from autosf.app.training import Job, run_training, starting_state, threads_for
+from autosf.app.training import Job, run_training, starting_state, threads_for, told_if_too_large
 from autosf.embedding.checkpoints import save_checkpoint
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.state import Epoch
@@ -123,6 +123,11 @@ def test_options_win_over_the_file_and_the_file_over_the_preset(graph, tmp_path,
         (["--set", "epoch=3"], 'unknown setting "epoch"; did you mean "epochs"?'),
         (["--set", "epochs"], '--set: expected name=value, found "epochs"'),
         (["--set", "decay=3"], "setting decay: expected a number from 0 to 1, found 3"),
+        (["--set", "margin=inf"], "setting margin: expected a number from 0, found inf"),
+        (
+            ["--set", "loss=logistic", "--set", "negatives=100000000000"],
+            "negatives: expected a number from 1 to",
+        ),
         (["--settings", "nowhere.toml"], "nowhere.toml"),
         (
             ["--learning-rate", "1e30", "--batch-size", "8", "--set", "optimiser=sgd"],
@@ -332,6 +337,15 @@ def test_a_training_that_diverges_before_it_was_validated_leaves_no_model(graph,
     assert code == 2
     assert "training diverged in epoch 2: loss or weights are not finite" in err
     assert not (tmp_path / "m").exists()
+
+
+def test_memory_that_is_not_there_is_told_in_one_line():
+    with pytest.raises(UserError, match="not enough memory for a step; lower negatives"), told_if_too_large():
+        np.empty(1 << 56)
+    with pytest.raises(UserError, match="not enough memory for a step"), told_if_too_large():
+        torch.empty(1 << 58)
+    with pytest.raises(RuntimeError, match="another"), told_if_too_large():
+        raise RuntimeError("another")
 
 
 def test_python_saves_the_model_that_the_command_saves(graph, tmp_path, capfd):

@@ -241,6 +241,13 @@ def test_entities_stay_in_the_unit_ball(graph):
             {"validation_candidates": 1},
             "setting validation_candidates: expected 0 or a number from 2, found 1",
         ),
+        ({"margin": float("inf")}, "setting margin: expected a number from 0, found inf"),
+        ({"learning_rate": float("inf")}, "setting learning_rate: expected a number from 0, found inf"),
+        ({"start_scale": float("nan")}, "setting start_scale: expected a number from 0, found nan"),
+        (
+            {"negatives": 10**11},
+            "setting negatives: expected a number from 1 to 1,000,000, found 100000000000",
+        ),
         ({"reciprocal": 1}, 'setting reciprocal: expected true or false, found "1"'),
     ],
 )

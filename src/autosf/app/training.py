@@ -171,18 +171,19 @@ def trained_result(
     def measured(model: Model) -> Metrics:
         return summarise(ranked(model))
 
-    trained = train(
-        job.graph,
-        job.structure,
-        job.settings,
-        seed=job.seed,
-        clock=time.perf_counter,
-        device=job.device,
-        validate=(lambda model: measured(model).mrr) if len(valid_triples) else None,
-        watch=watch,
-        state=state,
-        storage=job.storage,
-    )
+    with told_if_too_large():
+        trained = train(
+            job.graph,
+            job.structure,
+            job.settings,
+            seed=job.seed,
+            clock=time.perf_counter,
+            device=job.device,
+            validate=(lambda model: measured(model).mrr) if len(valid_triples) else None,
+            watch=watch,
+            state=state,
+            storage=job.storage,
+        )
     in_place = changes_in_place(job.settings)  # half an epoch has spoilt the state before it
     refuse_diverged(trained.ending, trained.state, "training", only_best=in_place or len(valid_triples) > 0)
     finished = trained.ending != "interrupted" and len(valid_triples)
@@ -201,6 +202,19 @@ def trained_result(
         "graph": job.graph.name,
         "curve": [asdict(epoch) for epoch in trained.state.curve],
     }
+
+
+@contextmanager
+def told_if_too_large() -> Iterator[None]:
+    """Memory that a training asks for in vain, of numpy, of torch or of a GPU, becomes one line."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error):
+            raise UserError(
+                "training: not enough memory for a step; lower negatives, batch_size or dimension"
+            ) from None
+        raise
 
 
 def refuse_diverged(ending: str, state: State, who: str, *, only_best: bool) -> None:
