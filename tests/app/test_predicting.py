@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 
 import autosf
 from autosf.app.predicting import AskableModel, load
+from autosf.app.training import device_of
 from autosf.embedding.answering import _best_of_rows, best
 from autosf.embedding.model_folder import save_model
 from autosf.embedding.new_facts import fact_query, new_facts
@@ -334,6 +335,14 @@ def test_a_loaded_model_answers_as_the_saved_one_also_with_gradients(tmp_path, a
     assert loaded.facts == asked.facts
 
 
+def test_a_model_is_loaded_to_the_best_device_or_told_that_there_is_none_such(tmp_path, asked):
+    folder = asked.save(tmp_path / "model")
+    assert load(folder, device="auto").model.entities.device.type == device_of("auto")
+    if not torch.cuda.is_available():
+        with pytest.raises(UserError, match="device: cuda is not available here"):
+            load(folder, device="cuda")
+
+
 @pytest.mark.parametrize("label", STRANGE_LABELS, ids=ascii)
 def test_any_label_can_be_asked_about(label):
     graph = random_graph(labels=STRANGE_LABELS, entities=20, relations=len(STRANGE_LABELS), triples=200)
@@ -411,6 +420,10 @@ def test_a_number_of_answers_that_is_none_is_refused(top):
         (lambda _: autosf.load(None), r'model: expected a path, found "None" \(NoneType\)'),
         (lambda asked: asked.save(3), "folder: expected a path"),
         (
+            lambda asked: load(asked.save("model"), device="gpu"),
+            'device: expected auto, cpu, cuda, mps, found "gpu"',
+        ),
+        (
             lambda asked: asked.predict_tails("e1", "r1", known=3),
             'known: expected "mark" or "hide", found "3"',
         ),
@@ -420,6 +433,7 @@ def test_a_number_of_answers_that_is_none_is_refused(top):
         (lambda asked: asked.predict_proba([("e1", "r1", "e2")], negatives=3), "negatives: expected a path"),
     ],
 )
-def test_wrong_types_are_told_in_one_line(ask, message):
+def test_wrong_types_are_told_in_one_line(tmp_path, monkeypatch, ask, message):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=message):
         ask(AskableModel(random_model(random_graph())))

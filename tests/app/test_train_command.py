@@ -18,6 +18,7 @@ import autosf
 from autosf.algebra.zoo import named
 from autosf.app.cli import run
 from autosf.app.interrupting import stopping
+from autosf.app.run_results import structure_given
 from autosf.app.training import Job, run_training, starting_state, threads_for, told_if_too_large
 from autosf.embedding.checkpoints import save_checkpoint
 from autosf.embedding.settings import TrainingSettings
@@ -405,3 +406,14 @@ def test_rows_are_a_structure_in_python(graph):
     assert len(repr(model)) < 200
     with pytest.raises(UserError):
         autosf.train(str(graph), [[1, 2], [3]], dimension=4, epochs=1)
+
+
+def test_a_structure_in_python_may_be_an_array_or_the_path_of_a_model(graph, tmp_path):
+    rows = np.array([[1, 2], [-2, 1]])
+    first = autosf.train(graph, rows, dimension=4, epochs=1, out=tmp_path / "model")
+    assert str(first.structure) == "[[1,2],[-2,1]]"
+    assert autosf.train(graph, tmp_path / "model", dimension=4, epochs=1).structure == first.structure
+    assert structure_given(first.structure) is first.structure
+    for wrong, message in ((rows[0], "found a flat list"), (3, "expected rows"), (rows * 0.5, "structure")):
+        with pytest.raises(UserError, match=message):
+            autosf.train(graph, wrong)

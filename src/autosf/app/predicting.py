@@ -44,9 +44,12 @@ TRIPLES_AT_ONCE = 1 << 16
 def load(path: Path | str, *, graph: object = None, device: str = "cpu") -> AskableModel:
     """The model of a folder, or of a search's run, ready to be asked.
 
-    `graph` stands in for triples that the folder leaves out.
+    `graph` stands in for triples that the folder leaves out; the device is "cpu", "cuda", "mps", or "auto" for
+    the best there is.
     """
-    trained = load_model(model_folder(path_given("model", path)), device=device)
+    from autosf.app.training import device_of
+
+    trained = load_model(model_folder(path_given("model", path)), device=device_of(device))
     if graph is not None:
         trained = with_graph(trained, _graph_given(graph))
     return AskableModel(trained, str(graph) if isinstance(graph, (str, Path)) else "")

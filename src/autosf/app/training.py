@@ -13,7 +13,6 @@ import torch
 from safetensors import SafetensorError
 
 from autosf import __version__
-from autosf.algebra.structure import Structure, from_rows
 from autosf.app.given import path_given, whole_number, whole_number_or_none
 from autosf.app.graphs import graph_of
 from autosf.app.interrupting import stopping
@@ -39,6 +38,9 @@ from autosf.whole import make_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
+    from autosf.algebra.structure import Structure
     from autosf.app.predicting import AskableModel
     from autosf.embedding.model import Model
     from autosf.embedding.state import State
@@ -268,7 +270,7 @@ def labelled(job: Job, trained: Trained, result: Mapping[str, Any], command: str
 
 def train_model(
     graph: object,
-    structure: Structure | str | Sequence[Sequence[int]] = "complex",
+    structure: Structure | Path | str | Sequence[Sequence[int]] | NDArray[Any] = "complex",
     *,
     seed: int = 0,
     device: str = "auto",
@@ -280,22 +282,20 @@ def train_model(
 ) -> AskableModel:
     """Train on a graph (a name, path, frame, array or KnowledgeGraph) and return a model to ask.
 
-    The structure is a name of the zoo, rows, as JSON too, or the folder of a run, for the best it has found.
+    The structure is a name of the zoo, rows, as JSON or an array too, or the folder of a run, for the best it
+    has found, or of a model.
     Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`, or in
     `settings`, a TOML file, a tuning's folder or a mapping, which single values win over. The model is saved as
     the folder `out`, if given. `threads` are those of the CPU; all by default, one for a small graph. `track`
     names who else is told of every epoch: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     from autosf.app.predicting import AskableModel
-    from autosf.app.run_results import structure_meant
+    from autosf.app.run_results import structure_given
 
     seed, threads = whole_number("seed", seed, 0), whole_number_or_none("threads", threads, 1)
     folder = None if out is None else path_given("out", out)
     read = graph if isinstance(graph, KnowledgeGraph) else graph_of(graph)
-    if isinstance(structure, str):
-        chosen = structure_meant(structure)
-    else:
-        chosen = structure if isinstance(structure, Structure) else from_rows(structure)
+    chosen = structure_given(structure)
     wanted = preset(read.name, len(read.entities)).changed(settings_given(settings)).changed(values)
     source = str(graph) if isinstance(graph, (str, Path)) else ""
     job = Job(read, chosen, wanted, seed, device_of(device), folder or Path(), source)
