@@ -131,6 +131,16 @@ def test_chunks_do_not_change_the_best(seed, top, at_once):
         assert left.tolist() == right.tolist()
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 16])
+@pytest.mark.parametrize(("entities", "dimension"), [(101, 36), (9, 8), (1000, 64)])
+def test_equal_candidates_stand_in_the_order_of_their_ids(count, entities, dimension):
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(1, dimension, generator=generator).repeat(entities, 1)
+    asked = torch.randn(count, dimension, generator=generator)
+    found = best(lambda first, last: asked[first:last], count, rows, 5)
+    assert found.candidate.tolist() == [0, 1, 2, 3, 4] * count
+
+
 def test_scores_that_are_not_numbers_are_never_answers():
     rows = torch.tensor([[1.0], [float("nan")], [2.0]])
     found = best(lambda i, j: torch.ones(1, 1), 1, rows, 3)
