@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+import torch
 
 from autosf.app.cli import run
 from autosf.app.compare_tables import comparison_for_people
@@ -149,6 +150,8 @@ def test_published_figures_are_marked_and_only_where_there_are_some(graph, capfd
     ("models", "message"),
     [
         ("complx", 'unknown structure "complx"; did you mean "complex"?'),
+        ("complx", "; a RUN, a MODEL, rules, gen-approx, pykeen:NAME and published:NAME take part, too"),
+        ("neural-lp", 'unknown structure "neural-lp"; did you mean "published:neural-lp"?'),
         ("complex,complex", '"complex" is there twice'),
         ("published:transx", "no published figures of"),
         ("[[1,0,0],[0,2,0],[0,0,3]]", "expected"),
@@ -161,6 +164,14 @@ def test_mistakes_are_told_in_one_line_before_anything_is_trained(graph, capfd, 
     assert message in err
     assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="has CUDA")
+def test_a_device_that_is_not_there_is_a_mistake(graph, capfd):
+    code, _, err = compared(capfd, graph, "--models", "complex", *SMALL, "--device", "cuda")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "device: cuda is not available here" in err
+    assert compared(capfd, graph, "--models", "complex", *SMALL, "--device", "cpu")[0] == 0
 
 
 def test_no_model_is_a_mistake(graph, capfd):

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 60.0  # between two lines where stderr is no terminal
 
+device_option = click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda", "mps"]),
+    default="auto",
+    show_default=True,
+    help="Where to train.",
+)
 track_option = click.option(
     "--track",
     multiple=True,
@@ -49,13 +56,7 @@ track_option = click.option(
     help="Another seed, another start and order.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Model folder. [default: GRAPH-STRUCTURE]")
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cpu", "cuda", "mps"]),
-    default="auto",
-    show_default=True,
-    help="Where.",
-)
+@device_option
 @click.option(
     "--threads", type=click.IntRange(1), help="Threads of the CPU to use. [default: all, 1 for a small graph]"
 )
