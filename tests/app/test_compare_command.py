@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+import torch
 
 from autosf.app.cli import run
 from autosf.app.compare_tables import comparison_for_people
@@ -149,6 +150,8 @@ def test_published_figures_are_marked_and_only_where_there_are_some(graph, capfd
     ("models", "message"),
     [
         ("complx", 'unknown structure "complx"; did you mean "complex"?'),
+        ("complx", "; a RUN, a MODEL, rules, gen-approx, pykeen:NAME and published:NAME take part, too"),
+        ("neural-lp", 'unknown structure "neural-lp"; did you mean "published:neural-lp"?'),
         ("complex,complex", '"complex" is there twice'),
         ("published:transx", "no published figures of"),
         ("[[1,0,0],[0,2,0],[0,0,3]]", "expected"),
@@ -161,6 +164,14 @@ def test_mistakes_are_told_in_one_line_before_anything_is_trained(graph, capfd, 
     assert message in err
     assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="has CUDA")
+def test_a_device_that_is_not_there_is_a_mistake(graph, capfd):
+    code, _, err = compared(capfd, graph, "--models", "complex", *SMALL, "--device", "cuda")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "device: cuda is not available here" in err
+    assert compared(capfd, graph, "--models", "complex", *SMALL, "--device", "cpu")[0] == 0
 
 
 def test_no_model_is_a_mistake(graph, capfd):
@@ -209,6 +220,15 @@ def test_one_that_diverges_is_told_in_its_row_and_the_others_go_on(graph, capfd)
     assert ours["test"] is None
     assert rules["test"]["mrr"] > 0
     assert "diverged" in " ".join(str(piece) for piece in comparison_for_people(result))
+
+
+def test_one_that_diverges_before_it_was_validated_has_no_figures(graph, capfd):
+    wild = ["--set", "optimiser=sgd", "--set", "learning_rate=1e30", "--epochs", "20", "--dimension", "8"]
+    whole = ["--batch-size", "512", "--set", "validate_every=5", "--set", "start_scale=1.0"]
+    code, result, _ = compared(capfd, graph, "--models", "complex,rules", *wild, *whole)
+    assert code == 0
+    assert "diverged in" in result["rows"][0]["failed"]
+    assert result["rows"][0]["test"] is None
 
 
 def test_rows_have_commas_of_their_own():

@@ -151,6 +151,35 @@ def test_classify_uses_the_negatives_of_the_graph(folder, tmp_path):
     assert found["negatives"] == str(tmp_path)
 
 
+def test_python_measures_as_the_commands_do(folder, tmp_path):
+    asked = load(folder)
+    assert asked.evaluate() == result(evaluate, folder)
+    found = result(evaluate, folder, "--split", "valid", "--by", "relation", "--candidates", 6)
+    assert asked.evaluate("valid", by="relation", candidates=6) == found
+    assert asked.classify(seed=3) == result(classify, folder, "--seed", 3)
+    graph = write_graph(random_graph(), tmp_path / "graph")
+    for split in ("valid", "test"):
+        (graph / f"{split}_neg.tsv").write_text("e1\tr1\te2\t1\ne2\tr1\te1\t-1\n")
+    assert asked.classify(graph) == result(classify, folder, "--negatives", graph)
+    assert load(folder, graph=graph).classify() == result(classify, folder, "--graph", graph)
+    assert load(folder, graph=graph).classify()["count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda asked: asked.evaluate("tset"), 'split: unknown value "tset"; did you mean "test"?'),
+        (lambda asked: asked.evaluate(by="relations"), 'by "relations"; did you mean "relation"'),
+        (lambda asked: asked.evaluate(candidates=1), "candidates: expected a number from 2, found 1"),
+        (lambda asked: asked.classify(seed=-1), "seed: expected a number from 0, found -1"),
+    ],
+)
+def test_measuring_in_python_tells_mistakes_in_one_line(folder, ask, words):
+    with pytest.raises(UserError, match=words) as caught:
+        ask(load(folder))
+    assert "\n" not in str(caught.value)
+
+
 def test_predict_has_the_keys_programs_rely_on(folder):
     asked = load(folder)
     tails = result(predict, folder, "--head", "e3", "--relation", "r1", "--top", 4)["predictions"]
@@ -400,6 +429,52 @@ def test_a_wrong_row_of_parquet_is_named(folder, tmp_path):
     rows = [("e0", "r1", "?"), ("e0", "r1", "nobody")]
     pl.DataFrame(rows, ("head", "relation", "tail"), orient="row").write_parquet(tmp_path / "q.parquet")
     assert "q.parquet: row 2: " in refused(predict, folder, "--from", tmp_path / "q.parquet")
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv", "parquet", "jsonl", "ndjson"])
+def test_answers_that_are_written_can_be_asked_about(tmp_path, ending):
+    labels = [
+        'say "hi"',
+        '"quoted"',
+        "a, b",
+        "it's",
+        "\U0001f98a",
+        " spaces ",
+        *(["two\nlines"] * (ending != "tsv")),
+    ]
+    graph = random_graph(labels=labels, entities=20, relations=len(labels), triples=100)
+    folder, out = save_model(tmp_path / "model", random_model(graph)), tmp_path / f"facts.{ending}"
+    result(predict, folder, "--new-facts", "--top", 400, "--out", out)
+    found = load(folder).new_facts(400).drop("score")
+    judged = result(predict, folder, "--from", out)["predictions"]
+    assert judged == load(folder).judge(found).to_dicts()
+    assert '"quoted"' in found["head"]
+
+
+@pytest.mark.parametrize("label", ["tab\there", "line\nbreak", "carriage\rreturn"])
+def test_labels_that_would_tear_a_tsv_apart_are_refused(tmp_path, label):
+    graph = random_graph(labels=[label])
+    folder = save_model(tmp_path / "model", random_model(graph))
+    told = refused(predict, folder, "--near", "e1", "--top", 20, "--out", tmp_path / "near.tsv")
+    assert "a label with a tab or a line end does not go into a .tsv; name a .csv" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "ndjson"])
+def test_questions_of_a_table_ask_for_what_is_null(folder, tmp_path, ending):
+    file = tmp_path / f"questions.{ending}"
+    rows = [("e0", "r1", None), ("?", "r2", "e4")]
+    frame = pl.DataFrame(rows, ("head", "relation", "tail"), orient="row")
+    frame.write_parquet(file) if ending == "parquet" else frame.write_ndjson(file)
+    found = result(predict, folder, "--from", file)["predictions"]
+    assert found == load(folder).predict_many(rows).to_dicts()
+
+
+def test_a_file_that_is_no_json_is_told_in_one_line(folder, tmp_path):
+    (tmp_path / "q.jsonl").write_text("e0\tr1\t?\n")
+    assert "q.jsonl: expected a jsonl file, found something else" in refused(
+        predict, folder, "--from", tmp_path / "q.jsonl"
+    )
 
 
 @pytest.mark.parametrize("ending", ["tsv", "csv", "parquet", "jsonl"])

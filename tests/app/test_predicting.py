@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 
 import autosf
 from autosf.app.predicting import AskableModel, load
+from autosf.app.training import device_of
 from autosf.embedding.answering import _best_of_rows, best
 from autosf.embedding.model_folder import save_model
 from autosf.embedding.new_facts import fact_query, new_facts
@@ -130,6 +131,16 @@ def test_chunks_do_not_change_the_best(seed, top, at_once):
         assert left.tolist() == right.tolist()
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 16])
+@pytest.mark.parametrize(("entities", "dimension"), [(101, 36), (9, 8), (1000, 64)])
+def test_equal_candidates_stand_in_the_order_of_their_ids(count, entities, dimension):
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(1, dimension, generator=generator).repeat(entities, 1)
+    asked = torch.randn(count, dimension, generator=generator)
+    found = best(lambda first, last: asked[first:last], count, rows, 5)
+    assert found.candidate.tolist() == [0, 1, 2, 3, 4] * count
+
+
 def test_scores_that_are_not_numbers_are_never_answers():
     rows = torch.tensor([[1.0], [float("nan")], [2.0]])
     found = best(lambda i, j: torch.ones(1, 1), 1, rows, 3)
@@ -149,6 +160,37 @@ def test_many_queries_answer_as_one_by_one(asked):
     assert many["entity"].to_list() == pl.concat(parts)["entity"].to_list()
     none = pl.DataFrame(schema={"relation": pl.String, "tail": pl.String})
     assert asked.predict_many(none).schema == many.schema
+
+
+def test_triples_with_a_question_mark_or_none_are_asked_by_kind(asked):
+    triples = [("e1", "r1", "?"), ("?", "r0", "e4"), ("e2", None, "e3"), ("e5", "r3", None)]
+    found = asked.predict_many(triples, 3)
+    assert found.columns == ["question", "asked", "head", "relation", "tail", "score", "known"]
+    parts = {number: part for (number,), part in found.group_by("question")}
+    assert parts[1]["tail"].to_list() == asked.predict_tails("e1", "r1", 3)["entity"].to_list()
+    assert parts[2]["head"].to_list() == asked.predict_heads("r0", "e4", 3)["entity"].to_list()
+    assert parts[3]["relation"].to_list() == asked.predict_relations("e2", "e3", 3)["relation"].to_list()
+    assert parts[4]["tail"].to_list() == asked.predict_tails("e5", "r3", 3)["entity"].to_list()
+    columns = dict(zip(("head", "relation", "tail"), map(list, zip(*triples, strict=True)), strict=True))
+    for same in (columns, pl.DataFrame(columns), pl.LazyFrame(columns), np.array(triples, object)):
+        assert asked.predict_many(same, 3).equals(found)
+    whole = [("e1", "r1", "e2"), ("e2", "r0", "e3")]
+    assert asked.predict_many(whole).equals(asked.judge(whole))
+
+
+def test_triples_of_pandas_may_be_asked_too(asked):
+    pandas = pytest.importorskip("pandas")
+    triples = [("e1", "r1", None), ("e1", "r2", None)]
+    frame = pandas.DataFrame(triples, columns=["head", "relation", "tail"])
+    assert asked.predict_many(frame).equals(asked.predict_many(triples))
+
+
+def test_no_queries_have_no_answers(asked):
+    two, three = {"head": [], "relation": []}, {"head": [], "relation": [], "tail": []}
+    assert asked.predict_many(two).schema == asked.predict_many({"head": ["e1"], "relation": ["r1"]}).schema
+    for none in (three, [], pl.DataFrame(three)):
+        assert asked.predict_many(none).is_empty()
+        assert asked.predict_many(none).schema == asked.predict_many([("e1", "r1", "?")]).schema
 
 
 @settings(max_examples=20)
@@ -181,13 +223,18 @@ def test_probabilities_can_be_fitted_to_negatives_of_ones_own(asked, tmp_path):
     triples = asked.score([("e1", "r1", f"e{i}") for i in range(20)]).sort("score")
     rows = triples.select("head", "relation", "tail").rows()
     labelled = [(*row, "1" if place >= 10 else "-1") for place, row in enumerate(rows)]
-    for split in ("valid", "test"):
-        text = "".join("\t".join(row) + "\n" for row in labelled)
-        (tmp_path / f"{split}_neg.tsv").write_text(text, encoding="utf-8")
+    text = "".join("\t".join(row) + "\n" for row in labelled)
+    (tmp_path / "valid_neg.tsv").write_text(text, encoding="utf-8")
     own, made = asked.predict_proba(rows, negatives=tmp_path), asked.predict_proba(rows)
     assert own["probability"].is_sorted()
     assert own["probability"][0] < 0.5 < own["probability"][-1]
     assert own["probability"][-1] > made["probability"][-1]
+
+
+def test_the_false_triples_of_valid_are_the_same_with_and_without_those_of_test(asked):
+    alone, together = asked.labelled_valid(3), asked.labelled_triples(3).valid
+    assert np.array_equal(alone.triples, together.triples)
+    assert np.array_equal(alone.is_true, together.is_true)
 
 
 def test_a_judgement_has_the_places_among_what_is_not_known(asked):
@@ -248,6 +295,16 @@ def test_new_facts_of_some_relations_only(asked):
         (lambda m: m.predict_tails("e3", "r1", known="hid"), 'did you mean "hide"'),
         (lambda m: m.predict_many({"head": ["e3"]}), "expected two of the columns"),
         (lambda m: m.predict_many({"head": [3], "tail": [4]}), "head: expected labels"),
+        (
+            lambda m: m.predict_many({"head": ["e1", "e2"], "relation": ["r1"], "tail": ["?", "?", "?"]}),
+            "all of one length, found 2 in head, 1 in relation, 3 in tail",
+        ),
+        (lambda m: m.predict_many([("e1", "r1")]), "queries: row 1: expected a triple"),
+        (lambda m: m.predict_many([("e1", "r1", "?"), ("?", "r1", "?")]), "row 2: expected one ?"),
+        (lambda m: m.predict_many([("e1", "r1", "?"), ("e1", "r1", "e2")]), "row 2: expected a ?"),
+        (lambda m: m.predict_many([("e1", "r1", "?"), ("e33", "r1", "?")]), 'row 2: unknown entity "e33"'),
+        (lambda m: m.predict_many("e1"), "queries: expected a frame, columns by name or a list of triples"),
+        (lambda m: m.new_facts(relations="r0"), 'relations: expected a list of labels, found "r0" alone'),
         (lambda m: m.neighbours("nobody"), 'unknown entity "nobody"'),
         (lambda m: m.new_facts(relations=["nope"]), 'unknown relation "nope"'),
         (lambda m: m.new_facts(pairs="some"), 'pairs: expected "seen" or "all", found "some"'),
@@ -286,6 +343,14 @@ def test_a_loaded_model_answers_as_the_saved_one_also_with_gradients(tmp_path, a
     assert_frame_equal(loaded.new_facts(9, each=2), asked.new_facts(9, each=2))
     assert loaded.structure == asked.structure
     assert loaded.facts == asked.facts
+
+
+def test_a_model_is_loaded_to_the_best_device_or_told_that_there_is_none_such(tmp_path, asked):
+    folder = asked.save(tmp_path / "model")
+    assert load(folder, device="auto").model.entities.device.type == device_of("auto")
+    if not torch.cuda.is_available():
+        with pytest.raises(UserError, match="device: cuda is not available here"):
+            load(folder, device="cuda")
 
 
 @pytest.mark.parametrize("label", STRANGE_LABELS, ids=ascii)
@@ -365,6 +430,10 @@ def test_a_number_of_answers_that_is_none_is_refused(top):
         (lambda _: autosf.load(None), r'model: expected a path, found "None" \(NoneType\)'),
         (lambda asked: asked.save(3), "folder: expected a path"),
         (
+            lambda asked: load(asked.save("model"), device="gpu"),
+            'device: expected auto, cpu, cuda, mps, found "gpu"',
+        ),
+        (
             lambda asked: asked.predict_tails("e1", "r1", known=3),
             'known: expected "mark" or "hide", found "3"',
         ),
@@ -374,6 +443,7 @@ def test_a_number_of_answers_that_is_none_is_refused(top):
         (lambda asked: asked.predict_proba([("e1", "r1", "e2")], negatives=3), "negatives: expected a path"),
     ],
 )
-def test_wrong_types_are_told_in_one_line(ask, message):
+def test_wrong_types_are_told_in_one_line(tmp_path, monkeypatch, ask, message):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=message):
         ask(AskableModel(random_model(random_graph())))

@@ -214,7 +214,6 @@ def test_the_test_split_is_read_only_when_asked_for(tmp_path, ended, graph):
 
 
 def test_asked_for_it_is_what_evaluate_says(tmp_path, capfd):
-    from autosf.app.commands.models import evaluation_record
     from autosf.graph.reading import read_graph
     from autosf.graph.synthetic import patterned_graph
 
@@ -229,7 +228,7 @@ def test_asked_for_it_is_what_evaluate_says(tmp_path, capfd):
     (run.folder / "run.json").write_text(json.dumps(facts))
     found, _ = answered(capfd, run.folder, "--test", "--no-human")
     assert found["test"]["split"] == "test"
-    assert found["test"]["models"][0]["mrr"] == evaluation_record(load(run.folder), "test", None)["mrr"]
+    assert found["test"]["models"][0]["mrr"] == load(run.folder).evaluate()["mrr"]
     assert found["graph"]["splits"]["test"] == len(graph.test)
     assert "Results on the test split" in (run.folder / "report.html").read_text(encoding="utf-8")
 

@@ -18,7 +18,8 @@ import autosf
 from autosf.algebra.zoo import named
 from autosf.app.cli import run
 from autosf.app.interrupting import stopping
-from autosf.app.training import Job, run_training, starting_state, threads_for
+from autosf.app.run_results import structure_given
+from autosf.app.training import Job, run_training, starting_state, threads_for, told_if_too_large
 from autosf.embedding.checkpoints import save_checkpoint
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.state import Epoch
@@ -123,6 +124,11 @@ def test_options_win_over_the_file_and_the_file_over_the_preset(graph, tmp_path,
         (["--set", "epoch=3"], 'unknown setting "epoch"; did you mean "epochs"?'),
         (["--set", "epochs"], '--set: expected name=value, found "epochs"'),
         (["--set", "decay=3"], "setting decay: expected a number from 0 to 1, found 3"),
+        (["--set", "margin=inf"], "setting margin: expected a number from 0, found inf"),
+        (
+            ["--set", "loss=logistic", "--set", "negatives=100000000000"],
+            "negatives: expected a number from 1 to",
+        ),
         (["--settings", "nowhere.toml"], "nowhere.toml"),
         (
             ["--learning-rate", "1e30", "--batch-size", "8", "--set", "optimiser=sgd"],
@@ -324,6 +330,25 @@ def test_seeds_below_zero_and_weights_that_are_no_numbers_are_told_in_python(gra
         )
 
 
+def test_a_training_that_diverges_before_it_was_validated_leaves_no_model(graph, tmp_path, capfd):
+    wild = ("--set", "optimiser=sgd", "--set", "learning_rate=1e30", "--set", "start_scale=1.0")
+    code, _, err = trained(
+        capfd, graph, *wild, "--batch-size", 512, "--dimension", 8, "--out", tmp_path / "m"
+    )
+    assert code == 2
+    assert "training diverged in epoch 2: loss or weights are not finite" in err
+    assert not (tmp_path / "m").exists()
+
+
+def test_memory_that_is_not_there_is_told_in_one_line():
+    with pytest.raises(UserError, match="not enough memory for a step; lower negatives"), told_if_too_large():
+        np.empty(1 << 56)
+    with pytest.raises(UserError, match="not enough memory for a step"), told_if_too_large():
+        torch.empty(1 << 58)
+    with pytest.raises(RuntimeError, match="another"), told_if_too_large():
+        raise RuntimeError("another")
+
+
 def test_python_saves_the_model_that_the_command_saves(graph, tmp_path, capfd):
     assert trained(capfd, graph, "--epochs", 2, "--dimension", 8, "--out", tmp_path / "command")[0] == 0
     model = autosf.train(graph, epochs=2, dimension=8, out=tmp_path / "new" / "python")
@@ -381,3 +406,14 @@ def test_rows_are_a_structure_in_python(graph):
     assert len(repr(model)) < 200
     with pytest.raises(UserError):
         autosf.train(str(graph), [[1, 2], [3]], dimension=4, epochs=1)
+
+
+def test_a_structure_in_python_may_be_an_array_or_the_path_of_a_model(graph, tmp_path):
+    rows = np.array([[1, 2], [-2, 1]])
+    first = autosf.train(graph, rows, dimension=4, epochs=1, out=tmp_path / "model")
+    assert str(first.structure) == "[[1,2],[-2,1]]"
+    assert autosf.train(graph, tmp_path / "model", dimension=4, epochs=1).structure == first.structure
+    assert structure_given(first.structure) is first.structure
+    for wrong, message in ((rows[0], "found a flat list"), (3, "expected rows"), (rows * 0.5, "structure")):
+        with pytest.raises(UserError, match=message):
+            autosf.train(graph, wrong)

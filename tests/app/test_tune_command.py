@@ -4,6 +4,7 @@ import signal
 import tomllib
 
 import pytest
+import torch
 
 from answering import answered
 from autosf.app.cli import run
@@ -96,6 +97,11 @@ def test_people_read_what_was_found_and_how_to_use_it(graph, tmp_path, capfd, mo
         (["--budget", "soon"], 'expected a time such as 90s, 30m or 1h30m, found "soon"'),
         (["--settings", "nowhere"], "nowhere"),
         (["--set", "validate_every=0"], "tuning needs validations"),
+        *(
+            []
+            if torch.cuda.is_available()
+            else [(["--device", "cuda"], "device: cuda is not available here")]
+        ),
     ],
 )
 def test_mistakes_are_told_in_one_line_and_leave_nothing(graph, tmp_path, capfd, options, message):

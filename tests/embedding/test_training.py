@@ -10,6 +10,7 @@ import torch
 
 from autosf.algebra.zoo import named
 from autosf.embedding.checkpoints import every_tensor
+from autosf.embedding.epochs import epoch_runner
 from autosf.embedding.kernels import contract_plainly
 from autosf.embedding.multiclass import Workspace
 from autosf.embedding.presets import LARGE, MANY, preset
@@ -17,7 +18,7 @@ from autosf.embedding.queries import batch_of, batches, training_queries
 from autosf.embedding.settings import TrainingSettings
 from autosf.embedding.state import State
 from autosf.embedding.steps import multiclass_gradients
-from autosf.embedding.training import moved, start, train
+from autosf.embedding.training import best_weights, is_finite, learned, moved, start, train
 from autosf.errors import UserError
 from autosf.graph.knowledge_graph import KnowledgeGraph
 
@@ -183,6 +184,28 @@ def test_divergence_keeps_the_last_good_state(graph):
     assert torch.isfinite(trained.model.entities).all()
 
 
+@pytest.mark.parametrize("spoilt", ["entities", "relations"])
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_weights_that_the_last_step_of_an_epoch_has_spoilt_never_become_the_best(graph, spoilt, value):
+    run = epoch_runner(graph, COMPLEX, SMALL, seed=0, device=torch.device("cpu"), clock=clock())
+
+    def spoiling(state):
+        after = run(state)
+        if after.epochs == 2:
+            getattr(after, spoilt)[1, 2] = value
+        return after
+
+    state, ending = learned(spoiling, start(graph, SMALL, 0), SMALL, lambda _: 0.5, lambda _: None)
+    assert (ending, state.epochs) == ("diverged", 1)
+    assert all(torch.isfinite(weights).all() for weights in best_weights(state))
+
+
+def test_large_weights_are_finite_though_their_sum_is_not():
+    assert is_finite(torch.full((4, 4), 3e38))
+    assert not is_finite(torch.tensor([torch.inf, -torch.inf]))
+    assert is_finite(torch.empty(0, 4))
+
+
 def test_an_interruption_keeps_the_state_before_the_epoch(graph):
     def ticking():
         ticks = count()
@@ -217,6 +240,13 @@ def test_entities_stay_in_the_unit_ball(graph):
         (
             {"validation_candidates": 1},
             "setting validation_candidates: expected 0 or a number from 2, found 1",
+        ),
+        ({"margin": float("inf")}, "setting margin: expected a number from 0, found inf"),
+        ({"learning_rate": float("inf")}, "setting learning_rate: expected a number from 0, found inf"),
+        ({"start_scale": float("nan")}, "setting start_scale: expected a number from 0, found nan"),
+        (
+            {"negatives": 10**11},
+            "setting negatives: expected a number from 1 to 1,000,000, found 100000000000",
         ),
         ({"reciprocal": 1}, 'setting reciprocal: expected true or false, found "1"'),
     ],

@@ -59,6 +59,24 @@ def test_own_curves_are_not_worse_where_all_relations_are_alike(seed):
     assert own < common * 1.005
 
 
+@pytest.mark.parametrize("extreme", [1e30, -1e30])
+@pytest.mark.parametrize("label", [True, False])
+def test_one_extreme_score_leaves_the_curves_of_all_others_nearly_as_they_were(extreme, label):
+    scores, relations, is_true = drawn(np.random.default_rng(0), [0.4, 1.0], [-1, 0.5], [500, 500])
+    found = calibrate(np.append(scores, extreme), np.append(relations, 0), np.append(is_true, label), 2)
+    before = calibrate(scores, relations, is_true, 2).probability(scores, relations)
+    assert np.abs(found.probability(scores, relations) - before).max() < 0.1
+    assert found.probability(np.array([extreme]), np.array([1]))[0] == (extreme > 0)
+
+
+def test_scores_that_are_mostly_the_same_are_calibrated_by_their_deviation():
+    scores, is_true = np.array([1.0] * 50 + [5.0] * 10), np.arange(60) >= 45
+    found = calibrate(scores, np.zeros(60, int), is_true, 1)
+    low, high = found.probability(np.array([1.0, 5.0]), np.array([0, 0]))
+    assert low < 0.3
+    assert high > 0.7
+
+
 def test_a_relation_without_examples_is_on_the_common_curve():
     rng = np.random.default_rng(0)
     scores, relations, is_true = drawn(rng, [0.5, 0.6], [0, 0], [300, 300])

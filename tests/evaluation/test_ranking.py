@@ -117,6 +117,22 @@ def test_a_diverged_model_ranks_as_chance_does_not_as_perfect():
     assert found.head_rank == found.tail_rank == 5
 
 
+@pytest.mark.parametrize("entities", [7, 101, 1000])
+@pytest.mark.parametrize("dimension", [8, 36, 128])
+@pytest.mark.parametrize("triples", [1, 2, 5])
+def test_equal_entities_tie_however_few_are_asked_about(entities, dimension, triples):
+    generator = torch.Generator().manual_seed(0)
+    row, relations = (
+        torch.randn(1, dimension, generator=generator),
+        torch.randn(9, dimension, generator=generator),
+    )
+    model = Model(structure_from("complex"), row.repeat(entities, 1), relations)
+    asked = np.array([[0, number, 1] for number in range(triples)], dtype=np.int32)
+    known = small_known([asked], entities, 9)
+    for ranks in (rank(model, asked, known), rank_plainly(model, asked, known)):
+        assert {*ranks.head_rank, *ranks.tail_rank} == {(entities + 1) / 2}
+
+
 def test_low_precision_and_gradients_are_no_obstacle():
     rng = torch.Generator().manual_seed(0)
     entities = torch.randint(-2, 3, (300, 8), generator=rng).to(torch.bfloat16).requires_grad_()

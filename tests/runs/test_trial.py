@@ -4,16 +4,18 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+import torch
 
 from autosf.algebra.structure import Structure
 from autosf.algebra.zoo import named
 from autosf.embedding.settings import TrainingSettings
+from autosf.embedding.state import Epoch
 from autosf.graph.known_answers import known_answers
 from autosf.graph.synthetic import patterned_graph
 from autosf.runs.shared_graph import SearchGraph, without_test
 from autosf.runs.task import Task, record_as_json, record_from_json, task_as_json, task_from_json
 from autosf.runs.trial import Outside, Stopped
-from autosf.runs.trials import run_trial, run_trials
+from autosf.runs.trials import begun, run_trial, run_trials
 from autosf.search.record import Trial
 
 SETTINGS = TrainingSettings(
@@ -168,6 +170,15 @@ def test_divergence_is_a_failure_with_its_reason_or_after_a_validation_the_best_
     assert 0 < record.epochs < 20
     assert not record.failed
     assert record.valid_mrr == max(mrr for _, mrr in record.curve)
+
+
+def test_a_trial_whose_weights_are_not_finite_has_diverged_though_its_loss_is(task, seen):
+    training = begun(0, task, outside(), seen)
+    before, epoch = training.state, Epoch(1, 0.5, 0.0)
+    spoilt = replace(before, entities=torch.full_like(before.entities, torch.nan), curve=(epoch,))
+    assert not training.learn(spoilt, seen)
+    assert training.state is before
+    assert training.learn(replace(before, curve=(epoch,)), seen)
 
 
 def test_tasks_and_records_survive_json(task, seen):

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from autosf.algebra.zoo import plain
 from autosf.app.interop import needing_pykeen
 from autosf.app.interop.pykeen_families import family_named, queries_at_once, train_family
 from autosf.app.published import PREFIX as PUBLISHED
-from autosf.app.published import published_figures, published_metrics
+from autosf.app.published import published, published_figures, published_metrics
 from autosf.app.run_results import is_run, structure_meant
-from autosf.app.training import Diverged, Job, trained_result
+from autosf.app.training import Job, refuse_diverged, trained_result
 from autosf.embedding.gen_approx import train_gen_approx
 from autosf.embedding.model_folder import is_model_folder, load_model
 from autosf.embedding.settings import refuse_odd_dimension
@@ -128,7 +129,22 @@ def contestant(word: str) -> Contestant:
     if is_model_folder(word):
         return of_model(word)
     found_on = facts_of(Path(word))["graph"]["name"] if is_run(word) else None
-    return of_structure(word, structure_meant(word), found_on)
+    try:
+        structure = structure_meant(word)
+    except UserError as error:
+        if found_on is not None or word.startswith(("[", "{")):
+            raise
+        raise UserError(other_words(word, str(error))) from None
+    return of_structure(word, structure, found_on)
+
+
+def other_words(word: str, refusal: str) -> str:
+    """The refusal of a word that names no structure, with a published method of that name, or all other words."""
+    method = next((name for name in published() if plain(name) == plain(word)), None)
+    if method is not None:
+        return f"unknown structure {quoted(word)}; did you mean {quoted(PUBLISHED + method)}?"
+    hint = f"a RUN, a MODEL, {RULES}, {GEN_APPROX}, {PYKEEN}NAME and {PUBLISHED}NAME take part, too"
+    return f"{refusal}; {hint}"
 
 
 def of_structure(name: str, structure: Structure, found_on: str | None) -> Contestant:
@@ -244,10 +260,7 @@ def of_gen_approx() -> Contestant:
         if trained.ending == "interrupted":
             raise KeyboardInterrupt
         state = trained.state
-        if trained.ending == "diverged" and not state.curve:
-            raise Diverged(
-                "gen-approx diverged in its first epoch: the loss is not finite; lower learning_rate"
-            )
+        refuse_diverged(trained.ending, state, GEN_APPROX, only_best=len(valid) > 0)
         return {
             **arena.measured(lambda triples: rank(trained.model, triples, arena.known)),
             "seconds": time.perf_counter() - started,

@@ -91,7 +91,7 @@ def classification_for_people(result: Mapping[str, Any], most: int = 20) -> list
 def predictions_for_people(rows: Sequence[Mapping[str, Any]], question: str) -> list[RenderableType]:
     """The answers, best first, known ones marked; of many questions each with its number."""
     if not rows:
-        return [Text("no answer: all are known already")]
+        return [Text("no answer: all are known already, or have no score")]
     words = [key for key in rows[0] if key in WORDS]
     numbers = [key for key in rows[0] if key not in (*WORDS, "asked", "known")]
     table = _table(f"\n{question}", words, [key.replace("_", " ") for key in numbers])

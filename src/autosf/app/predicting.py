@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from autosf.embedding.trained_model import TrainedModel
     from autosf.evaluation.calibration import Calibration
     from autosf.graph.knowledge_graph import KnowledgeGraph
-    from autosf.graph.negatives import Negatives
+    from autosf.graph.negatives import LabelledTriples, Negatives
 
 KNOWN = ("mark", "hide")
 ROLES = ("head", "relation", "tail")
@@ -44,14 +44,17 @@ TRIPLES_AT_ONCE = 1 << 16
 def load(path: Path | str, *, graph: object = None, device: str = "cpu") -> AskableModel:
     """The model of a folder, or of a search's run, ready to be asked.
 
-    `graph` stands in for triples that the folder leaves out.
+    `graph` stands in for triples that the folder leaves out; the device is "cpu", "cuda", "mps", or "auto" for
+    the best there is.
     """
-    trained = load_model(model_folder(path_given("model", path)), device=device)
+    from autosf.app.training import device_of
+
+    trained = load_model(model_folder(path_given("model", path)), device=device_of(device))
     if graph is not None:
         from autosf.app.graphs import graph_of
 
         trained = with_graph(trained, graph_of(graph))
-    return AskableModel(trained)
+    return AskableModel(trained, str(graph) if isinstance(graph, (str, Path)) else "")
 
 
 def model_folder(path: Path | str) -> Path | str:
@@ -71,6 +74,7 @@ class AskableModel:
     """
 
     trained: TrainedModel
+    source: str = ""  # of a graph that was given in the place of the model's own
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __repr__(self) -> str:
@@ -118,33 +122,17 @@ class AskableModel:
         """The best answers of (head, ?, tail): columns relation, score, known."""
         return self.predict_many({"head": [head], "tail": [tail]}, top, known).drop("head", "tail")
 
-    def predict_many(
-        self, queries: pl.DataFrame | Mapping[str, Sequence[str]], top: int = 10, known: str = "mark"
-    ) -> pl.DataFrame:
-        """The best answers of many queries, which have two of the columns head, relation and tail.
+    def predict_many(self, queries: object, top: int = 10, known: str = "mark") -> pl.DataFrame:
+        """The best answers of many queries: a frame or a mapping with two of the columns head, relation and tail,
+        or triples, as a list or three columns, with "?" or None for what is asked of each.
 
-        Comes back: the two columns, the answer as entity or relation, score and known; queries in their order.
+        Of two columns come back the two, the answer as entity or relation, score and known; queries in their
+        order. Of triples: the number of the question, from 1, what was asked, the triple with the answer put
+        in, score and known. Triples without any "?" are judged instead.
         """
-        return self.numbered_answers(pl.DataFrame(queries), top, known).drop("question")
+        from autosf.app.questions import answers_of
 
-    def numbered_answers(self, queries: pl.DataFrame, top: int, known: str) -> pl.DataFrame:
-        """The same with each answer's question, a row of the queries counted from 0, in the column question."""
-        _refuse_options(top, known)
-        given = _two_roles(queries.columns)
-        ids = [self._encoded(queries[role], role) for role in given]
-        absent = next(role for role in ROLES if role not in given)
-        hidden = hidden_answers(self, absent, ids) if known == "hide" else None
-        answers = self.best_of(absent, ids, top, hidden)
-        vocabulary = self.trained.relations if absent == "relation" else self.trained.entities
-        return pl.DataFrame(
-            {
-                "question": answers.query,
-                **{role: queries[role].gather(answers.query) for role in given},
-                "relation" if absent == "relation" else "entity": vocabulary.labels.gather(answers.candidate),
-                "score": answers.score,
-                "known": self.are_known(filled(absent, ids, answers)),
-            }
-        )
+        return answers_of(self, queries, top, known)
 
     def score(self, triples: object) -> pl.DataFrame:
         """The triples with score and known; given as a frame, an array or a list of (head, relation, tail).
@@ -187,10 +175,30 @@ class AskableModel:
             **{name: unknown if ranks is None else pl.Series(getattr(ranks, name)) for name in PLACES},
         )
 
+    def evaluate(
+        self, split: str = "test", by: str | None = None, candidates: int | None = None
+    ) -> dict[str, Any]:
+        """The filtered metrics of a split, with those of each "relation", "pattern", "side" or "category" in
+        `groups` if `by` says so. `candidates` are as many entities to estimate ranks from; all, exact, by default.
+        """
+        from autosf.app.measuring import evaluation
+
+        return evaluation(self, split, by, candidates)
+
+    def classify(self, negatives: Path | str | None = None, seed: int = 0) -> dict[str, Any]:
+        """How well true triples are told from false ones, and the threshold of each relation.
+
+        The false ones are of the folder `negatives`, with a valid_neg and a test_neg, else of the graph's own
+        folder, else made by `seed`.
+        """
+        from autosf.app.measuring import classification
+
+        return classification(self, negatives, seed)
+
     def neighbours(self, entity: str, top: int = 10) -> pl.DataFrame:
         """The entities with the most similar embeddings, by cosine: columns entity, similarity."""
-        _refuse_options(top)
-        place = int(self._encoded(pl.Series([entity]), "entity")[0])
+        refuse_options(top)
+        place = int(self.encoded(pl.Series([entity]), "entity")[0])
         found = nearest(self.model.entities, place, top)
         labels = self.trained.entities.labels.gather(found.candidate)
         return pl.DataFrame({"entity": labels, "similarity": found.score})
@@ -212,7 +220,9 @@ class AskableModel:
         from one pair: scores of different pairs are only roughly comparable, and a few pairs with many answers
         may fill the list. Triples of an entity with itself are left out unless `loops`.
         """
-        _refuse_options(top, each=each)
+        refuse_options(top, each=each)
+        if isinstance(relations, str):
+            raise UserError(f"relations: expected a list of labels, found {quoted(relations)} alone")
         wanted = range(len(self.trained.relations))
         chosen = sorted(set(self.trained.relations.ids(relations))) if relations is not None else wanted
         tails = self.known_answers().tails
@@ -232,7 +242,7 @@ class AskableModel:
     def _triples(self, triples: object) -> tuple[pl.DataFrame, NDArray[np.int32]]:
         """Triples as the user gives them, as a frame of labels and as ids. [n, 3]"""
         columns = dict(zip(ROLES, table_of(triples, "triples").columns, strict=True))
-        ids = np.stack([self._encoded(column, role) for role, column in columns.items()], axis=1)
+        ids = np.stack([self.encoded(column, role) for role, column in columns.items()], axis=1)
         return pl.DataFrame(columns), ids
 
     def calibration(self, seed: int = 0, negatives: Path | str | None = None) -> Calibration:
@@ -241,7 +251,7 @@ class AskableModel:
 
         name = f"calibration {seed} {negatives or ''}"
         if name not in self._kept:
-            valid = self.labelled_triples(seed, negatives).valid
+            valid = self.labelled_valid(seed, negatives)
             scores, relations = self.scores_of(valid.triples), valid.triples[:, 1]
             self._kept[name] = calibrate(scores, relations, valid.is_true, self.model.relation_count)
         kept: Calibration = self._kept[name]
@@ -257,6 +267,16 @@ class AskableModel:
             return read_negatives(path_given("negatives", negatives), graph)
         return made_negatives(graph, np.random.default_rng(seed), self.known_answers())
 
+    def labelled_valid(self, seed: int = 0, negatives: Path | str | None = None) -> LabelledTriples:
+        """Those of valid alone, the same as with those of test."""
+        from autosf.evaluation.corrupting import with_negatives
+        from autosf.graph.negatives import read_labelled
+
+        graph, seed = needed_graph(self.trained), whole_number("seed", seed, 0)
+        if negatives is not None:
+            return read_labelled(path_given("negatives", negatives), "valid", graph)
+        return with_negatives(graph, graph.valid, self.known_answers(), np.random.default_rng(seed))
+
     def unseen(self, entities: Sequence[str] = (), relations: Sequence[str] = ()) -> list[str]:
         """Those of the labels that the graph has in no train triple: their embeddings have learnt nothing."""
         graph = self.trained.graph
@@ -265,11 +285,12 @@ class AskableModel:
         found: list[str] = []
         for labels, role, columns in ((entities, "head", (0, 2)), (relations, "relation", (1,))):
             told = pl.Series(labels, dtype=pl.String)
-            is_seen = np.isin(self._encoded(told, role), graph.train[:, columns])
+            is_seen = np.isin(self.encoded(told, role), graph.train[:, columns])
             found.extend(told.filter(pl.Series(~is_seen)))
         return found
 
-    def _encoded(self, labels: pl.Series, role: str) -> NDArray[np.int32]:
+    def encoded(self, labels: pl.Series, role: str) -> NDArray[np.int32]:
+        """Labels as ids. [n]"""
         vocabulary = self.trained.relations if role == "relation" else self.trained.entities
         if labels.dtype != pl.String or labels.null_count():
             raise UserError(
@@ -359,16 +380,7 @@ def filled(absent: str, ids: list[NDArray[np.int32]], answers: Best) -> NDArray[
     return np.stack(columns, axis=1)
 
 
-def _two_roles(columns: Sequence[str]) -> list[str]:
-    given = [role for role in ROLES if role in columns]
-    if len(given) != 2 or len(columns) != 2:
-        raise UserError(
-            f"queries: expected two of the columns head, relation, tail, found {quoted(', '.join(columns))}"
-        )
-    return given
-
-
-def _refuse_options(top: int, known: str = "mark", each: int | None = None) -> None:
+def refuse_options(top: int, known: str = "mark", each: int | None = None) -> None:
     whole_number("top", top, 1)
     whole_number_or_none("each", each, 1)
     if known not in KNOWN:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.invariance import canonical
 from autosf.algebra.notebook import beside, facts, grid
-from autosf.algebra.structure import PARTS
+from autosf.algebra.structure import PARTS, Structure, from_rows
 from autosf.algebra.zoo import ZOO, structure_from
 from autosf.app.drawing import formula
 from autosf.embedding.model_folder import is_model_folder, structure_of
@@ -26,7 +26,6 @@ from autosf.search.verdict import is_human_designed, verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from autosf.algebra.structure import Structure
     from autosf.runs.leaderboard import Standing
     from autosf.runs.playoff import Played
     from autosf.runs.run import Run
@@ -313,6 +312,15 @@ def model_of_run(folder: Path) -> Path:
             f"{shown(folder)}: the search has not come to its model yet; `autosf resume {shown(folder)}` goes on"
         )
     return folder / "model"
+
+
+def structure_given(value: object) -> Structure:
+    """The structure that a program gives: as such, as rows or an array of them, or as a user's text or a path."""
+    if isinstance(value, Structure):
+        return value
+    if isinstance(value, (str, Path)):
+        return structure_meant(str(value))
+    return from_rows(value.tolist() if hasattr(value, "tolist") else value)
 
 
 def structure_meant(text: str) -> Structure:

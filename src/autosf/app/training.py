@@ -13,7 +13,6 @@ import torch
 from safetensors import SafetensorError
 
 from autosf import __version__
-from autosf.algebra.structure import Structure, from_rows
 from autosf.app.given import path_given, whole_number, whole_number_or_none
 from autosf.app.graphs import graph_for_programs
 from autosf.app.interrupting import stopping
@@ -39,6 +38,9 @@ from autosf.whole import make_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
+    from autosf.algebra.structure import Structure
     from autosf.app.predicting import AskableModel
     from autosf.embedding.model import Model
     from autosf.embedding.state import State
@@ -49,7 +51,7 @@ CHECKPOINT_SECONDS = 20  # between two checkpoints, so that writing them costs l
 
 
 class Diverged(UserError):  # noqa: N818 - named as what happened
-    """A training came to nothing because its loss is not finite."""
+    """A training came to nothing because its loss or weights are not finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +173,21 @@ def trained_result(
     def measured(model: Model) -> Metrics:
         return summarise(ranked(model))
 
-    trained = train(
-        job.graph,
-        job.structure,
-        job.settings,
-        seed=job.seed,
-        clock=time.perf_counter,
-        device=job.device,
-        validate=(lambda model: measured(model).mrr) if len(valid_triples) else None,
-        watch=watch,
-        state=state,
-        storage=job.storage,
-    )
-    unusable = changes_in_place(job.settings) and trained.state.best is None  # half an epoch has spoilt them
-    if trained.ending == "diverged" and (unusable or not trained.state.curve):
-        epoch = "its first epoch" if not trained.state.curve else f"epoch {trained.state.epochs + 1}"
-        raise Diverged(f"training diverged in {epoch}: the loss is not finite; lower learning_rate")
+    with told_if_too_large():
+        trained = train(
+            job.graph,
+            job.structure,
+            job.settings,
+            seed=job.seed,
+            clock=time.perf_counter,
+            device=job.device,
+            validate=(lambda model: measured(model).mrr) if len(valid_triples) else None,
+            watch=watch,
+            state=state,
+            storage=job.storage,
+        )
+    in_place = changes_in_place(job.settings)  # half an epoch has spoilt the state before it
+    refuse_diverged(trained.ending, trained.state, "training", only_best=in_place or len(valid_triples) > 0)
     finished = trained.ending != "interrupted" and len(valid_triples)
     valid = measured(trained.model) if finished else None
     return trained, {
@@ -203,6 +204,26 @@ def trained_result(
         "graph": job.graph.name,
         "curve": [asdict(epoch) for epoch in trained.state.curve],
     }
+
+
+@contextmanager
+def told_if_too_large() -> Iterator[None]:
+    """Memory that a training asks for in vain, of numpy, of torch or of a GPU, becomes one line."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error):
+            raise UserError(
+                "training: not enough memory for a step; lower negatives, batch_size or dimension"
+            ) from None
+        raise
+
+
+def refuse_diverged(ending: str, state: State, who: str, *, only_best: bool) -> None:
+    """Raise if a training has diverged before anything came of it: a best validation, or else an epoch."""
+    if ending == "diverged" and not (state.best if only_best else state.curve):
+        epoch = f"epoch {state.epochs + 1}" if state.curve else "its first epoch"
+        raise Diverged(f"{who} diverged in {epoch}: loss or weights are not finite; lower learning_rate")
 
 
 def starting_state(job: Job, resume: bool, note: Callable[[str], None]) -> State | None:
@@ -249,7 +270,7 @@ def labelled(job: Job, trained: Trained, result: Mapping[str, Any], command: str
 
 def train_model(
     graph: object,
-    structure: Structure | str | Sequence[Sequence[int]] = "complex",
+    structure: Structure | Path | str | Sequence[Sequence[int]] | NDArray[Any] = "complex",
     *,
     seed: int = 0,
     device: str = "auto",
@@ -261,22 +282,20 @@ def train_model(
 ) -> AskableModel:
     """Train on a graph (a name, path, frame, array or KnowledgeGraph) and return a model to ask.
 
-    The structure is a name of the zoo, rows, as JSON too, or the folder of a run, for the best it has found.
+    The structure is a name of the zoo, rows, as JSON or an array too, or the folder of a run, for the best it
+    has found, or of a model.
     Settings are those of `TrainingSettings`, over the graph's preset: `dimension=128, epochs=20, ...`, or in
     `settings`, a TOML file, a tuning's folder or a mapping, which single values win over. The model is saved as
     the folder `out`, if given. `threads` are those of the CPU; all by default, one for a small graph. `track`
     names who else is told of every epoch: "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     from autosf.app.predicting import AskableModel
-    from autosf.app.run_results import structure_meant
+    from autosf.app.run_results import structure_given
 
     seed, threads = whole_number("seed", seed, 0), whole_number_or_none("threads", threads, 1)
     folder = None if out is None else path_given("out", out)
     read = graph_for_programs(graph)
-    if isinstance(structure, str):
-        chosen = structure_meant(structure)
-    else:
-        chosen = structure if isinstance(structure, Structure) else from_rows(structure)
+    chosen = structure_given(structure)
     wanted = preset(read.name, len(read.entities)).changed(settings_given(settings)).changed(values)
     source = str(graph) if isinstance(graph, (str, Path)) else ""
     job = Job(read, chosen, wanted, seed, device_of(device), folder or Path(), source)

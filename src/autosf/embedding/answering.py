@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from autosf.embedding.model import Model
 
 SCORES_AT_ONCE = 1 << 24
+AS_COLUMNS = 4  # from so many queries on, a product with queries first gives equal candidates equal scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,12 +116,31 @@ def best(
     found = [_no_answers()]
     for first in range(0, count, step):
         last = min(first + step, count)
-        scores = queries(first, last) @ candidates.T  # [last - first, N]
+        scores = scores_by_query(candidates, queries(first, last))  # [last - first, N]
         if hidden is not None:
             query, answer = hidden.pairs(first, last)
             scores[query.to(scores.device), answer.to(scores.device)] = -torch.inf
         found.append(_best_of_rows(scores, top, first))
     return Best(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+
+
+def scores_against(candidates: Tensor, queries: Tensor, out: Tensor | None = None) -> Tensor:
+    """The inner products of candidates with queries, the same for equal candidates. [candidates, queries]
+
+    A lone query is asked twice, and half of the answer is left: a product of a matrix and a vector is rounded in
+    blocks of rows, each in its own way. On 40,943 candidates of 128 numbers that takes half the time, too.
+    """
+    if len(queries) != 1:
+        return torch.mm(candidates, queries.T, out=out)
+    scores = torch.mm(candidates, queries.repeat(2, 1).T)[:, :1]
+    return scores.contiguous() if out is None else out.copy_(scores)
+
+
+def scores_by_query(candidates: Tensor, queries: Tensor) -> Tensor:
+    """The same by query; a few are better asked as columns, for the same reason. [queries, candidates]"""
+    if len(queries) < AS_COLUMNS:
+        return scores_against(candidates, queries).T.contiguous()
+    return queries @ candidates.T
 
 
 Columns = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from autosf.embedding.answering import Hidden, best
+from autosf.embedding.answering import Hidden, best, scores_against
 from autosf.embedding.kernels import contract
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _above(
     """The triples of a slab of queries that reach the bar, which rises if they are too many."""
     query = fact_query(model, _ids(heads, model), _ids(relations, model))
     scores = space[: len(model.entities) * len(heads)].view(len(model.entities), len(heads))
-    torch.mm(model.entities, query.T, out=scores)  # entities first: twice as fast on a CPU
+    scores_against(model.entities, query, out=scores)  # entities first: twice as fast on a CPU
     left_out, answers = hidden.pairs(0, len(heads))
     scores[answers.to(scores.device), left_out.to(scores.device)] = -torch.inf
     hopeful = (~(scores.amax(0) < bar)).nonzero()[:, 0]  # most queries leave here, after one pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,7 @@ class TrainingSettings:
         return asdict(self)
 
 
-ANY = float("inf")
+ANY = sys.float_info.max  # infinity is no number to train with
 RANGES: dict[str, tuple[float, float, str]] = {
     "dimension": (2, 65_536, "a number from 2 to 65,536"),
     "epochs": (0, ANY, "a number from 0"),
@@ -97,7 +98,7 @@ RANGES: dict[str, tuple[float, float, str]] = {
     "start_scale": (0, ANY, "a number from 0"),
     "relation_prediction": (0, ANY, "a number from 0"),
     "averaging": (0, 0.999, "a number from 0 to 0.999"),
-    "negatives": (1, ANY, "a number from 1"),
+    "negatives": (1, 1_000_000, "a number from 1 to 1,000,000"),
     "margin": (0, ANY, "a number from 0"),
     "patience": (0, ANY, "a number from 0"),
     "validate_every": (0, ANY, "a number from 0"),

@@ -90,13 +90,25 @@ def learned(
     try:
         while not state.is_over(settings.epochs, settings.patience):
             after = run(state)
-            if not np.isfinite(after.curve[-1].loss):
+            if has_diverged(after):
                 return state, "diverged"
             state = validated(averaged(after, settings, storage), settings, validate, storage)
             watch(state)
     except KeyboardInterrupt:
         return state, "interrupted"
     return state, "all epochs" if state.epochs >= settings.epochs else "no better"
+
+
+def has_diverged(after: State) -> bool:
+    """Whether the loss of the last epoch or a weight after it, which its last step has changed, is not finite."""
+    return not (
+        np.isfinite(after.curve[-1].loss) and is_finite(after.entities) and is_finite(after.relations)
+    )
+
+
+def is_finite(matrix: Tensor) -> bool:
+    """Whether all numbers are: their sum, a quick pass, says so unless it is too large a number itself."""
+    return bool(matrix.sum().isfinite()) or bool(matrix.isfinite().all())
 
 
 def refuse_unstorable(settings: TrainingSettings, device: str, storage: Storage) -> None:

@@ -3,10 +3,10 @@
     p(true | score s, relation r) = 1 / (1 + exp(-(slope_r * s + offset_r)))
 
 The common curve is fitted to all examples. Each relation's own minimises its log loss plus
-`weight / 2` times its squared distance from the common one, on scores scaled to mean 0 and deviation 1;
-so that a relation with few examples stays near the common curve and one without any is on it. The weight
-is the largest of WEIGHTS that is not clearly worse than the best of them in cross-validation. Slopes are
-positive: more score is never less probable.
+`weight / 2` times its squared distance from the common one, on scores of which extreme ones are
+drawn in and which are then scaled to mean 0 and deviation 1; so that a relation with few examples stays near
+the common curve and one without any is on it. The weight is the largest of WEIGHTS that is not clearly worse
+than the best of them in cross-validation. Slopes are positive: more score is never less probable.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, np.inf)  # infinite: the common curve for all
 FOLDS = 4
 LEAST_SLOPE = 0.01  # of the common slope
+REACH = 10.0  # how far from the median scores count as they are, in widths of the middle half
 STEPS, HALVINGS = 60, 30  # of Newton's method, and of each step
 ROUNDING = 1 + 1e-12  # a loss that is larger by less is not larger
 
@@ -68,7 +69,7 @@ def calibrate(
     is_number = np.isfinite(scores)
     if not is_number.any():
         raise UserError("no example with a finite score: expected labelled triples to calibrate with")
-    values = scores[is_number].astype(np.float64)
+    values = without_extremes(scores[is_number].astype(np.float64))
     middle, scale = float(values.mean()), float(values.std()) or 1.0
     labels = is_true[is_number]
     examples = _Examples(
@@ -77,6 +78,16 @@ def calibrate(
     weight = _chosen_weight(examples, relation_count)
     slopes, offsets = _curves(examples, _common_curve(examples), relation_count, weight).T
     return Calibration(slopes / scale, offsets - slopes * middle / scale, weight)
+
+
+def without_extremes(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The scores, those out of reach of the middle half drawn in to where it ends: one would set the scale of all.
+
+    Where half of the scores or more are the same there is no width to go by, and all stay.
+    """
+    low, middle, high = np.percentile(scores, [25, 50, 75])
+    reach = REACH * (high - low)
+    return np.clip(scores, middle - reach, middle + reach) if reach else scores
 
 
 def _aims(is_true: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ def made_negatives(
 ) -> Negatives:
     """The triples of valid and test, each split with one false triple for each true one (see `corrupted`)."""
     known = known_answers(graph) if known is None else known
-    valid, test = (_with_negatives(graph, split, known, rng) for split in (graph.valid, graph.test))
+    valid, test = (with_negatives(graph, split, known, rng) for split in (graph.valid, graph.test))
     return Negatives(valid=valid, test=test)
 
 
@@ -121,9 +121,10 @@ def _replaced(
     return False
 
 
-def _with_negatives(
+def with_negatives(
     graph: KnowledgeGraph, triples: NDArray[np.int32], known: KnownAnswers, rng: np.random.Generator
 ) -> LabelledTriples:
+    """The triples, all true, with a false one for each (see `corrupted`)."""
     false = corrupted(graph, triples, known, rng)
     both = np.concatenate([triples, false])
     is_true = np.arange(len(both)) < len(triples)

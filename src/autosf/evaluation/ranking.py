@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import torch
 
+from autosf.embedding.answering import scores_against
 from autosf.evaluation.asked_side import MOST, SCRATCH, Side, sums_between
 
 if TYPE_CHECKING:
@@ -190,7 +191,8 @@ def rank_plainly(model: Rankable, triples: NDArray[np.int32], known: KnownAnswer
 
 def _rank_of_one(entities: Tensor, query: Tensor, true: int, known: NDArray[np.int32]) -> tuple[float, int]:
     """Rank and number of candidates of one true answer."""
-    scores = torch.nan_to_num(entities @ query[0], nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
+    scores = scores_against(entities, query)[:, 0]
+    scores = torch.nan_to_num(scores, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
     is_other = torch.ones(len(scores), dtype=torch.bool)
     is_other[torch.from_numpy(known.astype(np.int64))] = False
     is_other[true] = False
@@ -255,7 +257,7 @@ class _Workspace:
         Entities first: at d = 64 this product is about twice as fast as query @ entities.T on a CPU.
         """
         scores = self.scores[: len(entities) * len(query)].view(len(entities), len(query))
-        torch.mm(entities, query.T, out=scores)
+        scores_against(entities, query, out=scores)
         largest = self.longest * torch.linalg.vector_norm(query, dim=1).max()  # bounds all scores
         if not torch.isfinite(largest):
             torch.nan_to_num_(scores, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)

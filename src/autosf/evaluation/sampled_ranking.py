@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from autosf.embedding.answering import scores_against
 from autosf.errors import UserError
 from autosf.evaluation.ranking import Ranking, Ranks
 from autosf.graph.keys import consecutive
@@ -192,7 +193,8 @@ def _is_above(
     """
     true, places = np.unique(answers, return_inverse=True)
     all_rows = torch.cat([rows, entities.index_select(0, torch.from_numpy(true).to(entities.device))])
-    scores = torch.nan_to_num(all_rows @ queries.T, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
+    scores = scores_against(all_rows, queries)
+    scores = torch.nan_to_num(scores, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
     found: NDArray[np.float32] = scores.cpu().numpy()
     of_answer = found[len(rows) + places, np.arange(len(answers))]
     candidates = found[: len(rows)]

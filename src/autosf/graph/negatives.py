@@ -45,8 +45,13 @@ class Negatives:
 
 def read_negatives(folder: Path, graph: KnowledgeGraph) -> Negatives:
     """The labelled triples of a folder, `valid_neg` and `test_neg`: rows of head, relation, tail, 1 or -1."""
-    valid, test = (_labelled(_found(folder, split), graph) for split in ("valid", "test"))
+    valid, test = (read_labelled(folder, split, graph) for split in ("valid", "test"))
     return Negatives(valid=valid, test=test)
+
+
+def read_labelled(folder: Path, split: str, graph: KnowledgeGraph) -> LabelledTriples:
+    """The labelled triples of one split, valid or test."""
+    return _labelled(_found(folder, split), graph)
 
 
 def _found(folder: Path, split: str) -> Path:

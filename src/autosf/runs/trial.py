@@ -70,7 +70,7 @@ def run_alone(task: Task, seen: SearchGraph, outside: Outside) -> Record:
 
 def divergence(state: State, outside: Outside) -> str:
     """Tells of a divergence after the state; its words."""
-    failure = f"{DIVERGED} in epoch {state.epochs + 1}: the loss is not finite"
+    failure = f"{DIVERGED} in epoch {state.epochs + 1}: loss or weights are not finite"
     outside.note(failure)
     return failure
 

@@ -6,7 +6,6 @@ A trial's record is the same bits whatever others are beside it, and however man
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,7 +13,7 @@ import torch
 from autosf.embedding.model import Model
 from autosf.embedding.settings import refuse_odd_dimension, stack_size
 from autosf.embedding.side_by_side import epoch_of_many
-from autosf.embedding.training import averaged, moved, refuse_empty, start, validated
+from autosf.embedding.training import averaged, has_diverged, moved, refuse_empty, start, validated
 from autosf.runs.trial import (
     Keeper,
     Stopped,
@@ -71,8 +70,8 @@ class Training:
         return self.state.epochs, self.task.trial.structure.parts
 
     def learn(self, after: State, seen: SearchGraph) -> bool:
-        """Take on the state after another epoch; whether its loss is finite."""
-        if not isfinite(after.curve[-1].loss):
+        """Take on the state after another epoch; whether its loss and weights are finite."""
+        if has_diverged(after):
             return False
         settings = replace(self.task.settings, epochs=self.task.trial.epochs)
 

@@ -9,6 +9,7 @@ import click
 
 from autosf.app import completing
 from autosf.app.answer import answer, console, json_option
+from autosf.app.commands.training import device_option
 
 if TYPE_CHECKING:
     from autosf.app.comparing import Meeting
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--threads", type=click.IntRange(1), help="Threads of the CPU to use. [default: all, 1 for a small graph]"
 )
+@device_option
 @json_option
 def compare(
     graphs: tuple[str, ...],
@@ -54,6 +56,7 @@ def compare(
     split: str,
     out: Path | None,
     threads: int | None,
+    device: str,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -68,10 +71,11 @@ def compare(
     from autosf.app.comparing import Comparison, arena_of, compared
     from autosf.app.contestants import contestants_in
     from autosf.app.graphs import graph_of
+    from autosf.app.training import device_of
     from autosf.app.wanted_settings import gathered_settings
     from autosf.embedding.settings import is_small_step
 
-    chosen = contestants_in(texts)
+    chosen, place = contestants_in(texts), device_of(device)
     read = [graph_of(graph) for graph in graphs]
     recipes = [gathered_settings(graph.name, settings, pairs, given, len(graph.entities)) for graph in read]
     small = [is_small_step(len(graph.entities), recipe) for graph, recipe in zip(read, recipes, strict=True)]
@@ -79,7 +83,7 @@ def compare(
         torch.set_num_threads(threads or 1)
     with ComparisonBar() as bar:
         arenas = [
-            arena_of(graph, recipe, split, "cpu", bar.epoch)
+            arena_of(graph, recipe, split, place, bar.epoch)
             for graph, recipe in zip(read, recipes, strict=True)
         ]
         comparison = Comparison(arenas, chosen, range(seed, seed + seeds), out)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from autosf.app.predicting import AskableModel
-    from autosf.evaluation.classification import Classification
-    from autosf.graph.knowledge_graph import KnowledgeGraph
 
 graph_option = click.option(
     "--graph",
@@ -54,8 +52,7 @@ def evaluate(
     mean place; the metrics are those of link prediction (Sec. V-B). With --candidates ranks are unbiased
     estimates, quick on a large graph; MRR and hits come out too high, the more so the fewer the candidates.
     """
-    asked = opened(model, source)
-    result = evaluation_record(asked, split, by, candidates)
+    result = opened(model, source).evaluate(split, by, candidates)
 
     def for_people() -> Any:
         from autosf.app.model_tables import evaluation_for_people
@@ -63,50 +60,6 @@ def evaluate(
         return evaluation_for_people(result, by)
 
     answer(result, as_json, for_people)
-
-
-def evaluation_record(
-    asked: AskableModel, split: str, by: str | None, candidates: int | None = None
-) -> dict[str, Any]:
-    """The metrics of a split under the names that programs rely on."""
-    from dataclasses import asdict
-
-    import numpy as np
-
-    from autosf.evaluation.metrics import grouped, is_unseen, mrr_interval, summarise
-    from autosf.evaluation.sampled_ranking import rank_among
-
-    graph, triples = ranked_triples(asked, split)
-    sampled = candidates is not None and candidates < len(graph.entities)
-    ranks = rank_among(asked.model, triples, asked.known_answers(), candidates or 0)
-    unseen = is_unseen(graph, triples)
-    interval = mrr_interval(ranks, np.random.default_rng(0))
-    groups = grouped(ranks, graph, by) if by else {}
-    return {
-        **asdict(summarise(ranks)),
-        "unseen_count": int(unseen.sum()),
-        "groups": {name: asdict(metrics) for name, metrics in groups.items()},
-        "seen": None if unseen.all() else asdict(summarise(ranks.where(~unseen))),
-        "mrr_interval": [interval.low, interval.high],
-        "graph": graph.name,
-        "split": split,
-        "sampled": sampled,
-        "candidates": candidates if sampled else len(graph.entities),
-    }
-
-
-def ranked_triples(asked: AskableModel, split: str) -> tuple[KnowledgeGraph, Any]:
-    """The graph and the triples of a split that has some."""
-    from autosf.app.predicting import needed_graph
-    from autosf.errors import UserError, quoted
-
-    graph = needed_graph(asked.trained)
-    triples = getattr(graph, split)
-    if not len(triples):
-        others = [name for name in ("test", "valid", "train") if len(getattr(graph, name))]
-        instead = f"; --split {others[0]} ranks those of {others[0]}" if others else ""
-        raise UserError(f"graph {quoted(graph.name)}: its {split} split has no triples to rank{instead}")
-    return graph, triples
 
 
 @click.command(epilog="Example: autosf classify MODEL")
@@ -128,16 +81,7 @@ def classify(model: str, negatives: Path | None, seed: int, source: str | None, 
     test. Relations without both classes in valid use the
     threshold that is best for all; the answer says how many triples did.
     """
-    from autosf.app.graphs import folder_with_negatives
-    from autosf.evaluation.classification import classify as classified
-
-    asked = opened(model, source)
-    folder = negatives or folder_with_negatives(asked.facts, source)
-    if folder is None:
-        refuse_without_true_triples(asked)
-    labelled = asked.labelled_triples(seed, folder)
-    result = classification_record(asked, classified(asked.model, labelled))
-    result["negatives"] = str(folder) if folder else f"made, seed {seed}"
+    result = opened(model, source).classify(negatives, seed)
 
     def for_people() -> Any:
         from autosf.app.model_tables import classification_for_people
@@ -145,47 +89,6 @@ def classify(model: str, negatives: Path | None, seed: int, source: str | None, 
         return classification_for_people(result)
 
     answer(result, as_json, for_people)
-
-
-def refuse_without_true_triples(asked: AskableModel) -> None:
-    """Raise unless false triples can be made from the true ones of valid and of test."""
-    from autosf.app.predicting import needed_graph
-    from autosf.errors import UserError, quoted
-
-    graph = needed_graph(asked.trained)
-    for split in ("valid", "test"):
-        if not len(getattr(graph, split)):
-            raise UserError(
-                f"graph {quoted(graph.name)}: expected triples in valid and test to make false ones from,"
-                f" found none in {split}; --negatives FOLDER takes a valid_neg and a test_neg of your own"
-            )
-
-
-def classification_record(asked: AskableModel, found: Classification) -> dict[str, Any]:
-    """Accuracy and thresholds under the names that programs rely on."""
-    labels, thresholds = asked.trained.relations.labels.to_list(), found.thresholds
-    shown = [place for place in range(len(labels)) if found.counts[place]]
-    return {
-        "accuracy": found.accuracy,
-        "thresholds": {
-            labels[place]: float(thresholds.of_relation[place])
-            for place in range(len(labels))
-            if thresholds.is_own[place]
-        },
-        "fallback_count": found.fallback_count,
-        "fallback_relations": found.fallback_relations,
-        "overall_threshold": thresholds.overall,
-        "count": int(found.counts.sum()),
-        "relations": [
-            {
-                "relation": labels[place],
-                "accuracy": float(found.of_relation[place]),
-                "threshold": float(thresholds.of_relation[place]),
-                "count": int(found.counts[place]),
-            }
-            for place in shown
-        ],
-    }
 
 
 @click.command(epilog="Example: autosf predict MODEL --head virus --relation causes")

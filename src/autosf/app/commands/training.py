@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 60.0  # between two lines where stderr is no terminal
 
+device_option = click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda", "mps"]),
+    default="auto",
+    show_default=True,
+    help="Where to train.",
+)
 track_option = click.option(
     "--track",
     multiple=True,
@@ -50,13 +57,7 @@ track_option = click.option(
     help="Another seed, another start and order.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Model folder. [default: GRAPH-STRUCTURE]")
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cpu", "cuda", "mps"]),
-    default="auto",
-    show_default=True,
-    help="Where.",
-)
+@device_option
 @click.option(
     "--threads", type=click.IntRange(1), help="Threads of the CPU to use. [default: all, 1 for a small graph]"
 )
@@ -172,7 +173,10 @@ def told(result: dict[str, Any]) -> str:
     quality = (
         f"validation MRR {valid['mrr']:.4f}, hits@10 {valid['hits_at_10']:.4f}{estimated}; " if valid else ""
     )
-    ending = {"no better": ", as it no longer improved", "diverged": ", as the loss was no longer finite"}
+    ending = {
+        "no better": ", as it no longer improved",
+        "diverged": ", as loss or weights were no longer finite",
+    }
     ask = f"autosf predict {shlex.quote(result['model'])} --head ... --relation ..."
     spent = span_in_words(result["train_seconds"])
     return (

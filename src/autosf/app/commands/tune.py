@@ -12,6 +12,7 @@ import click
 
 from autosf.app import completing
 from autosf.app.answer import answer, console, json_option, say
+from autosf.app.commands.training import device_option
 from autosf.counting import counted
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ LINE_SECONDS = 10.0  # between two lines where stderr is no terminal
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder. [default: GRAPH-tuned]")
 @click.option("--resume", is_flag=True, help="Go on with the tuning in the run folder.")
+@device_option
 @json_option
 def tune(
     graph: str,
@@ -58,6 +60,7 @@ def tune(
     seed: int,
     out: Path | None,
     resume: bool,
+    device: str,
     as_json: bool,
 ) -> None:
     """Find good settings for training on GRAPH.
@@ -78,6 +81,7 @@ def tune(
     from autosf.runs.ranges import tuning_ranges
 
     chosen_structure, seconds = structure_meant(structure), seconds_in(budget) if budget else None
+    place = device_of(device)
     given = dict(parsed_range(text) for text in wanted)
     read = graph_of(graph)
     for warning in read.warnings:
@@ -95,7 +99,7 @@ def tune(
         trials=trials or (None if seconds else TRIALS),
         budget=seconds,
         seed=seed,
-        device=device_of("auto"),
+        device=place,
         out=out or Path(f"{plain(read.name)}-tuned"),
     )
     try:

@@ -16,14 +16,15 @@ from pykeen.models import ERModel, model_resolver
 from pykeen.nn.modules import Interaction, interaction_resolver
 from torch.autograd.function import once_differentiable
 
-from autosf.algebra.structure import Structure, from_rows
-from autosf.app.run_results import structure_meant
+from autosf.app.run_results import structure_given
 from autosf.embedding.kernels import contract
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
+
+    from autosf.algebra.structure import Structure
 
 ROLES = ("head", "relation", "tail")
 
@@ -57,7 +58,7 @@ class BilinearInteraction(Interaction):  # type: ignore[misc]
 
     def __init__(self, structure: Structure | str | Sequence[Sequence[int]]) -> None:
         super().__init__()
-        self.structure = structure_of(structure)
+        self.structure = structure_given(structure)
 
     def forward(self, h: Tensor, r: Tensor, t: Tensor) -> Tensor:
         """Scores of broadcastable batches, [..., d] each."""
@@ -98,13 +99,6 @@ class Bilinear(ERModel):  # type: ignore[misc]
             relation_representations_kwargs={"shape": embedding_dim},
             **options,
         )
-
-
-def structure_of(structure: Structure | str | Sequence[Sequence[int]]) -> Structure:
-    """The structure that is meant."""
-    if isinstance(structure, Structure):
-        return structure
-    return structure_meant(structure) if isinstance(structure, str) else from_rows(structure)
 
 
 def widest(batches: dict[str, Tensor]) -> str:
