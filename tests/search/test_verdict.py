@@ -93,6 +93,26 @@ def test_what_is_told_comes_true(spread):
     assert np.array(true)[sure].mean() > np.array(told)[sure].mean() - 0.12
 
 
+@pytest.mark.parametrize(("spread", "often"), [(0.2, 0.06), (0.5, 0.11)])
+@pytest.mark.parametrize("behind", [6.0, 20.0])
+def test_what_is_told_of_the_leaders_does_not_hang_on_who_is_far_behind(spread, often, behind):
+    """Leaders that differ by little are told apart hardly more surely beside one that differs by much.
+
+    If he counted as one of them, one in ten would be told to be better with more than .9, or one in six.
+    """
+    rng, told, true = np.random.default_rng(0), [], []
+    for _ in range(1_000):
+        values = rng.normal(0, spread, 4) - [0, 0, 0, behind]
+        seen = values[:, None] + rng.normal(0, 1, (4, 3))
+        given = dict(zip((FOUND, OTHER, named("quate").structure, HUMAN), seen.tolist(), strict=True))
+        found = verdict(finals(given), SETTINGS)
+        first, second = (list(given).index(one.structure) for one in (found.winner, found.runner_up))
+        told.append(found.beats_runner_up)
+        true.append(values[first] > values[second])
+    assert np.mean(true) > np.mean(told) - 0.1
+    assert np.mean(np.array(told) > 0.9) < often
+
+
 @pytest.mark.parametrize("values", [(0.4, 0.5, 0.6), (0.5, 0.5, 0.5)])
 def test_of_equals_each_is_better_with_probability_one_half(values):
     found = verdict(finals({FOUND: values, HUMAN: values}), SETTINGS)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SEEDS_APART = 10_000  # between two searches' seeds, so that no two share a training
 FRESH = 5_000  # from a search's first seed to those of its finals
+FAR = 6.0  # standard errors of a difference behind the first
 
 # How much the true values of finalists may differ, in units of what a seed does: even shares of a half-Cauchy.
 SPREADS = tuple(tan(pi / 2 * (place + 0.5) / 64) for place in range(64))
@@ -114,6 +115,7 @@ def chance_better(one: Finalist, other: Finalist, finalists: Sequence[Finalist])
     The highest of several means is in part the luckiest: values of finalists are taken for draws around a common
     centre, so that means are pulled towards it, the more the less they differ beside what a seed does. How much
     values differ is not known: chances are averaged over possible answers, each as likely as it makes the means.
+    Who is far behind the first, as a human-designed structure may be, tells nothing of how the leaders differ.
     """
     freedom = sum(len(f.values) - 1 for f in finalists)
     if not freedom:
@@ -121,6 +123,8 @@ def chance_better(one: Finalist, other: Finalist, finalists: Sequence[Finalist])
     within = sum(pstdev(f.values) ** 2 * len(f.values) for f in finalists)
     if not within:
         return 1.0 if one.valid_mrr > other.valid_mrr else 0.5
+    reach = finalists[0].valid_mrr - FAR * (2 * within / freedom / len(finalists[0].values)) ** 0.5
+    finalists = [f for f in finalists if f.valid_mrr >= reach or f in (one, other)]
     freedom += len(finalists) - 1
     likelihoods, chances = [], []  # logarithms of the former: where seeds hardly differ they overflow
     for spread in SPREADS:
