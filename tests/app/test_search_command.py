@@ -22,7 +22,7 @@ from autosf.app.final_model import final_model
 from autosf.app.request import Request, requested
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
-from autosf.app.search_tables import chances, leaderboard_for_people, one_seed_why
+from autosf.app.search_tables import chances, in_disguise, leaderboard_for_people, one_seed_why
 from autosf.app.searching import begun, often_validated, served
 from autosf.app.tuned_first import keep_request, tuning_folder
 from autosf.embedding.model_folder import load_model
@@ -545,6 +545,13 @@ def test_a_winner_without_finals_is_told_as_the_best_guess_even_where_it_is_the_
     assert "time ended before the finals" in shown_leaderboard(200, best=ROW, **late)
     for changes in ({"strategy": "random"}, {"ending": "all 3 trials are done"}, {"decided_by": "finals"}):
         assert "finals" not in shown_leaderboard(200, best=ROW, **(late | changes))
+
+
+def test_a_winner_in_disguise_is_told_as_what_it_is():
+    analogy = [[1, 2, 0, 0], [2, 1, 0, 0], [0, 0, 3, 4], [0, 0, -4, 3]]
+    (line,) = in_disguise({"structure": analogy, "names": []})
+    assert line.startswith("the same function as Analogy, after a turn of entity parts")
+    assert in_disguise({"structure": analogy, "names": ["x"]}) == in_disguise(ROW) == []
 
 
 def test_one_seed_each_is_told_with_what_would_give_more():

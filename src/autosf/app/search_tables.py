@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from autosf.algebra.constraints import relation_kinds
+from autosf.algebra.disguise import twins
 from autosf.algebra.structure import from_rows
 from autosf.algebra.zoo import named
 from autosf.app.drawing import as_text
@@ -50,6 +51,7 @@ def winner(
     title = f"{title_of(best)}: " if best["names"] else ""
     facts = [
         f"{title}validation MRR {measured(best)}{' in the search' if playoff else ''}",
+        *in_disguise(best),
         *chances(best, one_seed),
         *on_the_whole(playoff),
         f"models {', '.join(relation_kinds(structure))} relations",
@@ -58,6 +60,12 @@ def winner(
     table = Table.grid(padding=(0, 3))
     table.add_row(as_text(structure), "\n".join(facts))
     return Padding(table, (1, 0))
+
+
+def in_disguise(best: Mapping[str, Any]) -> list[str]:
+    """What a structure without a name of the zoo's classes is all the same, seen in another way."""
+    found = [] if best["names"] else twins(from_rows(best["structure"]))
+    return [f"the same function as {twin.known.title}, {twin.how}" for twin in found]
 
 
 def one_seed_why(result: Mapping[str, Any]) -> str:

@@ -25,7 +25,14 @@ from autosf.app.report.search_story import (
 )
 from autosf.app.run_results import outcome_of, result_of, search_settings
 from autosf.app.search_sample import final_settings, told_part
-from autosf.app.search_tables import lacks_finals, measured, on_the_whole, standard_error, title_of
+from autosf.app.search_tables import (
+    in_disguise,
+    lacks_finals,
+    measured,
+    on_the_whole,
+    standard_error,
+    title_of,
+)
 from autosf.app.searching import graph_again
 from autosf.embedding.model_folder import manifest_of
 from autosf.errors import UserError, quoted, shown
@@ -243,6 +250,7 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
     name = f"The winner is {spoken(title_of(best))}" if best["names"] else "The winner is a new structure"
     so_far = "" if outcome.state == "ended" else ", so far"
     lines = [f"{name}{so_far}: validation MRR {measured(best)}."]
+    lines += [f"It is {told}." for told in in_disguise(best)]
     if best["beats_runner_up"] is not None:
         lines.append(f"It is better than the runner-up with probability {best['beats_runner_up']:.2f}.")
     human = best["human"]
