@@ -170,13 +170,17 @@ def test_a_training_that_was_ended_resumes_to_the_same_weights(graph, tmp_path, 
     refused = subprocess.run(command(graph, cut), capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "add --resume to go on" in refused.stderr
-    subprocess.run(command(graph, cut, "--resume"), check=True, capture_output=True)
+    goes_on = command(graph, cut, "--resume", "--json")
+    first = subprocess.run(goes_on, check=True, capture_output=True, text=True)
     one, other = weights(whole), weights(cut)
     assert all(np.array_equal(one[name], other[name]) for name in one)
     assert not checkpoint.exists()
-    again = subprocess.run(command(graph, cut, "--resume"), capture_output=True, text=True, check=False)
-    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
-    assert "this training has ended, there is nothing to resume" in again.stderr
+    again = subprocess.run(goes_on, check=True, capture_output=True, text=True)
+    assert again.stderr == "autosf: this training has ended: what it came to is told again\n"
+    assert json.loads(again.stdout) == json.loads(first.stdout) | {"seconds": 0.0}
+    refused = subprocess.run([*goes_on, "--seed", "5"], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "the model there is of another training" in refused.stderr
 
 
 @pytest.mark.parametrize(

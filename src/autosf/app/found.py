@@ -18,7 +18,7 @@ from autosf.app.graphs import graph_for_programs
 from autosf.app.predicting import AskableModel, load
 from autosf.app.request import PLAYOFF, PLAYOFF_SEEDS, TUNING_SHARE, refuse_unsearchable, requested
 from autosf.app.run_results import called, outcome_of, standing_as_json, zoo_names
-from autosf.app.searching import begun, forget_failures, graph_again, is_done, served
+from autosf.app.searching import begun, forget_failures, gone_without_cluster, graph_again, is_done, served
 from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
 from autosf.app.tuned_first import pending, requested_graph
@@ -188,7 +188,8 @@ def search(
     described = {"graph": read.name, "strategy": strategy, "seed": request.seed}
     with tracked(track, folder.name, described) as tracker:
         run = begun(read, request, folder, workers=workers)
-        return finished(run, read, workers, None, place, site, tracker)
+        with gone_without_cluster(run, site):
+            return finished(run, read, workers, None, place, site, tracker)
 
 
 def whole_numbers(**given: Any) -> dict[str, Any]:

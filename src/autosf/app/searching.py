@@ -5,7 +5,9 @@ Each step picks up what is there already, so that going on after any end is doin
 
 from __future__ import annotations
 
+import shutil
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from math import ceil
@@ -38,7 +40,7 @@ from autosf.search.record import OUT_OF_TIME
 from autosf.search.strategies import asynchronous_strategy, strategy_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from autosf.app.request import Request
     from autosf.app.run_results import Outcome
@@ -125,6 +127,20 @@ def with_draw(
     told = {"entities": request.draw, "of": entities}
     say(f"trials see {told_draw(told)}; the best are then trained with all (--draw 0 takes all at once)")
     return trial_settings(request.settings, request.draw), told
+
+
+@contextmanager
+def gone_without_cluster(run: Run, site: Site | None) -> Iterator[None]:
+    """A new run for which no cluster has answered leaves nothing: the mended command finds its folder free."""
+    try:
+        yield
+    except UserError:
+        if site is not None:
+            with opened_ledger(run.ledger, time.time) as ledger:
+                is_empty = not ledger.records() and not ledger.attempts()
+            if is_empty:
+                shutil.rmtree(run.folder, ignore_errors=True)
+        raise
 
 
 def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> KnowledgeGraph:

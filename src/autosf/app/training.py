@@ -21,7 +21,13 @@ from autosf.app.wanted_settings import settings_given
 from autosf.embedding.checkpoints import Pace, identity, load_checkpoint, save_checkpoint
 from autosf.embedding.compiled import kernel
 from autosf.embedding.epochs import changes_in_place
-from autosf.embedding.model_folder import is_model_folder, refuse_other_files, save_model
+from autosf.embedding.model_folder import (
+    is_model_folder,
+    manifest_of,
+    refuse_other_files,
+    save_model,
+    structure_of,
+)
 from autosf.embedding.presets import preset
 from autosf.embedding.settings import TrainingSettings, is_small_step
 from autosf.embedding.storage import Storage
@@ -203,6 +209,36 @@ def trained_result(
         "device": job.device,
         "graph": job.graph.name,
         "curve": [asdict(epoch) for epoch in trained.state.curve],
+    }
+
+
+def ended_result(job: Job) -> dict[str, Any]:
+    """What the training came to whose model is in its folder; the model of another one is refused."""
+    facts = manifest_of(job.out)
+    who = identity(facts["graph"]["digest"], str(structure_of(job.out)), facts["settings"], facts["seed"])
+    if who != job.who or facts["settings"]["epochs"] != job.settings.epochs:
+        raise UserError(
+            f"{quoted(job.out)}: the model there is of another training, which has ended;"
+            " to train anew leave out --resume, or give another --out"
+        )
+    curve, candidates = facts["curve"], job.settings.validation_candidates
+    validated = [epoch for epoch in curve if epoch["valid_mrr"] is not None]
+    best = max(validated, key=lambda epoch: epoch["valid_mrr"], default=curve[-1])
+    return {
+        "valid": facts["metrics"]["valid"],
+        "valid_candidates": candidates if 0 < candidates < len(job.graph.entities) else None,
+        "epochs": len(curve),
+        "best_epoch": best["number"],
+        "ending": facts["ending"],
+        "train_seconds": facts["train_seconds"],
+        "settings": facts["settings"],
+        "structure": job.structure.rows,
+        "seed": job.seed,
+        "device": job.device,
+        "graph": job.graph.name,
+        "curve": curve,
+        "seconds": 0.0,
+        "model": str(job.out),
     }
 
 

@@ -154,6 +154,7 @@ def search(
     from autosf.app.graphs import graph_of
     from autosf.app.idle_options import refuse_idle
     from autosf.app.request import refuse_unsearchable
+    from autosf.app.searching import gone_without_cluster
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.app.tuned_first import refuse_taken
@@ -173,7 +174,8 @@ def search(
     with telling_how_to_go_on(folder), tracked(track, folder.name, what, say) as tracker:
         run = begun_in_sight(read, request, folder, workers)
         tracker.words(run.plan.settings.as_dict())
-        result = brought_to_its_end(run, read, workers, None, place, site, tracker)
+        with gone_without_cluster(run, site):
+            result = brought_to_its_end(run, read, workers, None, place, site, tracker)
     answer(result, as_json, lambda: result_for_people(result))
 
 

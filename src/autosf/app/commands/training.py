@@ -93,8 +93,9 @@ def train(
     from autosf.app.graphs import graph_of
     from autosf.app.run_results import structure_meant
     from autosf.app.tracking import epoch_log, tracked
-    from autosf.app.training import Job, device_of, run_training
+    from autosf.app.training import Job, device_of, ended_result, run_training
     from autosf.app.wanted_settings import gathered_settings
+    from autosf.embedding.model_folder import is_model_folder
     from autosf.embedding.presets import MANY
     from autosf.embedding.settings import is_small_step
 
@@ -113,8 +114,10 @@ def train(
     if threads or is_small_step(len(read.entities), chosen):
         torch.set_num_threads(threads or 1)
     job = Job(read, wanted, chosen, seed, device_of(device), folder, graph, on_disk=on_disk)
-    if resume:
-        refuse_ended(job)
+    if resume and is_model_folder(folder) and not job.checkpoint.exists():
+        result = ended_result(job)
+        say("this training has ended: what it came to is told again")
+        return answer(result, as_json, lambda: told(result))
     if not resume and not on_disk:  # the announcement takes memory
         announce(job)
     described = {"graph": read.name, "structure": wanted, "seed": seed, **chosen.as_dict()}
@@ -129,19 +132,7 @@ def train(
         tracker.numbers(
             result["epochs"], {f"valid/{name}": value for name, value in (result["valid"] or {}).items()}
         )
-    answer(result, as_json, lambda: told(result))
-
-
-def refuse_ended(job: Job) -> None:
-    """Going on with what has come to its end would train it anew, over the model that is there."""
-    from autosf.embedding.model_folder import is_model_folder
-    from autosf.errors import UserError, quoted
-
-    if is_model_folder(job.out) and not job.checkpoint.exists():
-        raise UserError(
-            f"{quoted(job.out)}: this training has ended, there is nothing to resume;"
-            " to train anew leave out --resume, or give another --out"
-        )
+    return answer(result, as_json, lambda: told(result))
 
 
 def announce(job: Job) -> None:
