@@ -350,6 +350,22 @@ def test_a_model_that_has_lost_its_manifest_is_trained_again(graph, tmp_path, ca
     assert (run.model / "model.safetensors").read_bytes() == weights
 
 
+@pytest.mark.parametrize("strategy", ["free", "paper"])
+def test_a_search_that_had_its_trials_is_made_longer(graph, tmp_path, capfd, strategy):
+    few, many = (14, 18) if strategy == "free" else (6, 9)
+    wish = [*SMALL, "--strategy", strategy, "--workers", 1]
+    assert answered(capfd, "search", graph, *wish, "--trials", few, "--out", tmp_path / "run")[0] == 0
+    code, whole, _ = answered(capfd, "search", graph, *wish, "--trials", many, "--out", tmp_path / "whole")
+    assert code == 0
+    code, longer, _ = answered(capfd, "resume", tmp_path / "run", "--trials", many)
+    assert (code, longer["ending"], longer["best"]) == (0, whole["ending"], whole["best"])
+    tried, wanted = ({str(row["structure"]) for row in one["leaderboard"]} for one in (longer, whole))
+    assert tried == wanted
+    assert answered(capfd, "resume", tmp_path / "run")[1] == longer
+    found = autosf.resume(tmp_path / "run", trials=few)
+    assert found.best.structure == from_rows(longer["best"]["structure"]), "fewer change nothing"
+
+
 def test_what_has_ended_is_resumed_in_python_without_its_graph(graph, tmp_path, capfd):
     run = small_run(graph, tmp_path / "run")
     answered(capfd, "resume", run.folder, "--workers", 1)

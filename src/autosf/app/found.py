@@ -206,6 +206,7 @@ def resume(
     run: Path | str,
     *,
     budget: str | float | None = None,
+    trials: int | None = None,
     workers: int | None = None,
     device: str = "auto",
     cluster: str | None = None,
@@ -216,9 +217,11 @@ def resume(
 ) -> Found:
     """Go on with the search in a run folder, however it was ended, to what it would have come to.
 
-    With `retry_failed` what failed because its worker was lost twice is tried again. One that has ended answers at
+    A larger `budget`, or more `trials`, make it longer: both count from the search's beginning. With
+    `retry_failed` what failed because its worker was lost twice is tried again. One that has ended answers at
     once, whatever has become of its graph. `track` is as in `search`.
     """
+    trials = whole_number_or_none("trials", trials, 1)
     workers = whole_number_or_none("workers", workers, 1)
     folder, place, seconds = path_given("run", run), device_of(device), seconds_given(budget)
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
@@ -231,12 +234,12 @@ def resume(
         if retry_failed:
             forget_failures(opened)
         outcome = outcome_of(opened)
-        if is_done(outcome, seconds) and has_model_of_winner(opened, outcome):
+        if is_done(outcome, seconds, trials) and has_model_of_winner(opened, outcome):
             return Found(opened.folder, outcome)
         graph = graph_again(opened)
     described = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
     with tracked(track, folder.name, described) as tracker:
-        return finished(opened, graph, workers, seconds, place, site, tracker)
+        return finished(opened, graph, workers, seconds, place, site, tracker, trials)
 
 
 def finished(
@@ -247,11 +250,13 @@ def finished(
     device: str,
     site: Site | None = None,
     tracker: Tracker = NOBODY,
+    trials: int | None = None,
 ) -> Found:
     """The run with its strategy at its end and its winner trained."""
     before = outcome_of(run)
-    if not is_done(before, budget):
-        served(run, workers, budget, finished=trial_log(tracker, past=before.records), site=site)
+    if not is_done(before, budget, trials):
+        told = trial_log(tracker, past=before.records)
+        served(run, workers, budget, finished=told, site=site, trials=trials)
     final_model(
         run,
         graph,

@@ -174,10 +174,12 @@ def forget_failures(run: Run) -> int:
     return count
 
 
-def is_done(outcome: Outcome, budget: float | None) -> bool:
-    """Whether the strategy has nothing left to ask for within this budget, given in seconds over all sessions."""
+def is_done(outcome: Outcome, budget: float | None, trials: int | None = None) -> bool:
+    """Whether the strategy has nothing left to ask for within this budget, given in seconds over all sessions, and
+    so many trials: structures of `free`, trainings of the others."""
     wider = budget is not None and budget > outcome.seconds
-    return outcome.state == "ended" and not (outcome.ending == OUT_OF_TIME and wider)
+    longer = trials is not None and trials > len(outcome.standings)
+    return outcome.state == "ended" and not longer and not (outcome.ending == OUT_OF_TIME and wider)
 
 
 def served(
@@ -187,9 +189,15 @@ def served(
     progress: Callable[[Progress], None] = lambda _: None,
     finished: Callable[[Record], None] = lambda _: None,
     site: Site | None = None,
+    trials: int | None = None,
 ) -> None:
-    """Bring the strategy to its end; all it asked for is in the ledger then."""
+    """Bring the strategy to its end; all it asked for is in the ledger then.
+
+    With more `trials` than the run began with it goes on to what a search of so many would have come to.
+    """
     settings = search_settings(run)
+    if trials is not None:
+        settings = replace(settings, trials=trials)
     service = Service(
         Crew(workers=staff(run.plan.threads, workers)),
         keep=settings.strategy == "free",

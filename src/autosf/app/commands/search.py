@@ -225,6 +225,11 @@ def request_of(
 @click.command(epilog="Example: autosf resume umls-search")
 @run_argument
 @click.option("--budget", help="Time in all, earlier sessions included. [default: what the search was given]")
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    help="As many in all, earlier ones included. [default: as of the search]",
+)
 @click.option("--retry-failed", is_flag=True, help="Try again what failed because its worker was lost twice.")
 @workers_option
 @with_cluster_options
@@ -232,14 +237,15 @@ def request_of(
 @track_option
 @json_option
 def resume(
-    run: Path, budget: str | None, retry_failed: bool, workers: int | None, device: str,
+    run: Path, budget: str | None, trials: int | None, retry_failed: bool, workers: int | None, device: str,
     track: tuple[str, ...], as_json: bool,
     cluster: str | None, cpus_per_trial: float | None, gpus_per_trial: float | None,
 ) -> None:  # fmt: skip
     """Go on with the search in RUN, however it ended.
 
     What is finished is not trained again, and the outcome is that of a search that was never interrupted. One
-    that was out of time goes on with a larger --budget; one that has ended answers at once.
+    that was out of time goes on with a larger --budget, one that had its trials with more --trials; otherwise
+    one that has ended answers at once.
     """
     from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
@@ -264,12 +270,12 @@ def resume(
                 say(f"{counted(again, 'failed trial')} to be tried again")
             outcome = outcome_of(opened)
             result = result_of(opened, outcome)
-            if is_done(outcome, seconds) and has_model_of_winner(opened, outcome):
+            if is_done(outcome, seconds, trials) and has_model_of_winner(opened, outcome):
                 return answer(result, as_json, lambda: result_for_people(result))
             graph = graph_again(opened, say)
         what = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
         with tracked(track, run.name, what | opened.plan.settings.as_dict(), say) as tracker:
-            result = brought_to_its_end(opened, graph, workers, seconds, place, site, tracker)
+            result = brought_to_its_end(opened, graph, workers, seconds, place, site, tracker, trials)
     return answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -322,6 +328,7 @@ def brought_to_its_end(
     device: str,
     site: Site | None = None,
     tracker: Tracker | None = None,
+    trials: int | None = None,
 ) -> dict[str, Any]:
     """Search until the strategy ends, train the winner, and tell the outcome; progress shows on stderr."""
     from autosf.algebra.structure import from_rows
@@ -334,8 +341,10 @@ def brought_to_its_end(
     from autosf.app.tracking import NOBODY, epoch_log, trial_log
 
     before, ears = outcome_of(run), tracker or NOBODY
-    if not is_done(before, budget):
-        structures = search_settings(run).trials if run.plan.search["strategy"] == "free" else None
+    if not is_done(before, budget, trials):
+        structures = (
+            (trials or search_settings(run).trials) if run.plan.search["strategy"] == "free" else None
+        )
         whole = budget or run.plan.search["budget"]
         begins = not before.records and site is None  # how much a cluster can do shows only there
         told = announcement(run, graph, workers, budget) if begins else None
@@ -343,7 +352,7 @@ def brought_to_its_end(
             say(told)
         with SearchLines(before.records, structures, whole, before.seconds) as lines:
             told_of = trial_log(ears, lines.finished, before.records)
-            served(run, workers, budget, lines.progress, told_of, site)
+            served(run, workers, budget, lines.progress, told_of, site, trials)
     with EpochBar(run.plan.settings.epochs) as bar:
         final_model(
             run,
