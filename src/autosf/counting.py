@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def counted(count: int, what: str) -> str:
-    """So many of something, which has a regular plural."""
+    """A number with its noun, which has a regular plural: 1 triple, 2 triples."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 

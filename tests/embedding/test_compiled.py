@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from autosf.algebra.zoo import named
 from autosf.embedding import compiled
 from autosf.embedding.compiled import BY_PROCESSOR, Kernel, Torn, Uncompiled, built, refuse_torn
-from autosf.embedding.compiled_steps import compiled_gradients
+from autosf.embedding.compiled_steps import Step, compiled_gradients
 from autosf.embedding.multiclass import StandIns, Targets, Workspace, multiclass_plainly
 from autosf.embedding.queries import Batch
 from autosf.embedding.settings import TrainingSettings
@@ -416,3 +416,13 @@ def test_gradients_do_not_depend_on_how_many_work(drawn):
         assert loss == found[0][0]
         assert torch.equal(by_entity, found[0][1])
         assert torch.equal(by_relation, found[0][2])
+
+
+@pytest.mark.skipif(not PLAYABLE, reason="written for other processors")
+def test_both_sides_mean_the_same_fields_of_a_step(tmp_path):
+    try:
+        library = built(environ(tmp_path)).library
+    except Uncompiled as reason:
+        pytest.skip(str(reason))
+    library.step_size.restype = ctypes.c_long
+    assert library.step_size() == ctypes.sizeof(Step)

@@ -1,4 +1,6 @@
-"""The last step of a search: its winner's model; where trials were less than that, a play-off in full."""
+"""The last step of a search: its winner's model. Where trials saw a sample, or draws, the best are first trained
+in full and play off.
+"""
 
 from __future__ import annotations
 

@@ -76,7 +76,8 @@ class Found:
 
     @property
     def leaderboard(self) -> pl.DataFrame:
-        """All structures, best first: structure as its rows in JSON, valid_mrr, spread, seeds, epochs, blocks."""
+        """All structures, best first: structure as its rows in JSON, valid_mrr, spread, seeds, epochs, blocks,
+        names."""
         rows = [
             {
                 **standing_as_json(row),

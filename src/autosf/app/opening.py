@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def with_opening(search: SearchSettings, trainings: int) -> SearchSettings:
-    """What a search that has the time of so many full trainings begins with.
+    """What a search that has time for that number of full trainings begins with.
 
     All known structures to the full, and the finals, would leave a short one no time for new structures. It takes
     as many as are needed before short trainings are trusted, and screens the others.
@@ -23,7 +23,7 @@ def with_opening(search: SearchSettings, trainings: int) -> SearchSettings:
 
 
 def trainings_within(budget: float, one: float, workers: int) -> int:
-    """How many trainings of so many seconds a budget allows."""
+    """How many trainings that take `seconds` each a budget allows."""
     return int(budget * workers / max(one, 1e-9))
 
 

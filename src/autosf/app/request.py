@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.structure import PARTS
 from autosf.app.graphs import making_valid
-from autosf.app.search_sample import beneath, default_draw, refuse_draw, searched_entities
+from autosf.app.search_sample import default_draw, refuse_draw, search_defaults, searched_entities
 from autosf.embedding.presets import has_preset, preset
 from autosf.embedding.settings import refuse_odd_dimension
 from autosf.errors import UserError
@@ -124,7 +124,7 @@ def requested(
     file that is empty is one, too.
     """
     entities = searched_entities(graph, sample)
-    settings = preset(graph.name, entities).changed(file or {}).changed({**beneath(draw), **values})
+    settings = preset(graph.name, entities).changed(file or {}).changed({**search_defaults(draw), **values})
     tunes = file is None and not values and not has_preset(graph.name)
     return Request(
         source=named_again(source),

@@ -160,7 +160,7 @@ def seeds_spread(finalists: Sequence[Best]) -> float:
 
 
 def final_dimension(run: Run) -> int:
-    """Of the winner's model."""
+    """The dimension of the winner's model."""
     return int(run.plan.search["final_dimension"] or run.plan.settings.dimension)
 
 

@@ -57,7 +57,7 @@ def default_draw(entities: int, settings: TrainingSettings) -> int:
     return DRAW if settings.loss == "multiclass" and entities > MANY else 0
 
 
-def beneath(draw: int | None) -> dict[str, Any]:
+def search_defaults(draw: int | None) -> dict[str, Any]:
     """Settings of a search between the graph's preset and what the user sets. Curves that are compared have one
     length; and who says what trials draw, or that they draw nothing, means to train the best with all entities."""
     return {"patience": 0} if draw is None else {"patience": 0, "loss": "multiclass"}
@@ -109,8 +109,8 @@ def times_a_trial(run: Run) -> float:
 
 
 def final_settings(run: Run, entities: int) -> TrainingSettings:
-    """Of the winner's training, on so many entities. Trials' draws give way to all; but after a search on a
-    sample the whole graph may be too large for that."""
+    """The settings of the winner's training on a graph of so many entities. Trials' draws give way to all; but
+    after a search on a sample the whole graph may be too large for that."""
     settings = replace(run.plan.settings, dimension=final_dimension(run))
     if run.plan.search.get("draw"):
         settings = settings.changed({"loss": "multiclass"})

@@ -151,7 +151,8 @@ def graph_again(run: Run, say: Callable[[str], None] = lambda _: None) -> Knowle
     try:
         graph = graph_of(run.plan.source) if run.plan.source else None
     except UserError as error:
-        if Path(run.plan.source).exists():
+        source = Path(run.plan.source)
+        if source.is_file() or (source.is_dir() and any(source.iterdir())):
             raise UserError(
                 f"{error}; it is the graph of {shown(run.folder)}: mend it, or move it away to go on without it"
             ) from None

@@ -77,7 +77,7 @@ class Kernel:
         return cls(library, library.panel_size(), library.vector_size(), Hands(library.limit_hands))
 
     def suits(self, entities: Tensor, block: int) -> bool:
-        """Whether so many queries at a time fill it, and the numbers are what it was written for."""
+        """Whether `block` queries at a time fill it, and the numbers are what it was written for."""
         return plain(entities) and block >= self.panel and entities.shape[1] % self.vector == 0
 
     def adagrad(self, matrix: Tensor, sums: Tensor, gradient: Tensor, rate: float) -> None:

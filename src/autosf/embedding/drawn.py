@@ -59,7 +59,7 @@ class Draws:
         self._place = np.zeros(self._entities, dtype=np.int64)
 
     def most_entities(self, batch_size: int) -> int:
-        """That a step of so many queries can touch."""
+        """The most entities that a step of `batch_size` queries can touch."""
         return min(self._entities, self._count + batch_size * (1 + MOST_ANSWERS))
 
     def draw(self, batch: Batch, rng: np.random.Generator) -> Drawn:

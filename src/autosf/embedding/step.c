@@ -16,7 +16,7 @@ enum { LINE = 16, AHEAD = 4 }; /* floats in a line of the cache; rows that are f
 static long larger(long a, long b) { return a > b ? a : b; }
 static long smaller(long a, long b) { return a < b ? a : b; }
 
-/* compiled.py has the same fields in the same order. Matrices lie row by row. */
+/* compiled_steps.py has the same fields in the same order. Matrices lie row by row. */
 struct step {
     /* the model: entities [total][d], relations [links][d]; how many entities each stands for, or NULL where these are
      * all there are; each term of the structure as its three parts and its sign */
@@ -285,3 +285,6 @@ int step(struct step *s) {
     if (!ask_entities(s, at, share)) return 0;
     return s->relation_prediction == 0 || ask_relations(s, at, s->relation_prediction * share);
 }
+
+/* For a test that both sides mean the same fields. */
+long step_size(void) { return sizeof(struct step); }

@@ -335,7 +335,7 @@ def _picked(scores: Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64])
 
 
 def _exact(device: torch.device) -> torch.dtype:
-    """Of sums of signs. Apple's GPUs have no float64; their float32 is exact up to 16 million entities."""
+    """What sums signs exactly. Apple's GPUs have no float64; their float32 is exact up to 16 million entities."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 

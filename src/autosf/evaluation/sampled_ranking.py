@@ -51,7 +51,7 @@ def rank_sampled(
     candidates: int,
     rng: np.random.Generator,
 ) -> Ranks:
-    """Estimated filtered ranks of each triple's head and tail, from so many candidates for each relation and side.
+    """Estimated filtered ranks of each triple's head and tail, from `count` candidates for each relation and side.
 
     The numbers of candidates of the result are those of all entities, which the ranks are estimates for.
     """

@@ -46,7 +46,7 @@ class Played:
 
     @property
     def order(self) -> float:
-        """By which the best comes first."""
+        """What the contestants are sorted by, the best highest."""
         return -1.0 if self.valid_mrr is None else self.valid_mrr
 
     def first(self, count: int) -> Played:
@@ -159,6 +159,6 @@ def playoff_folder(run: Run) -> Path:
 
 
 def contestant_folder(run: Run, structure: Structure, seed: int = 0) -> Path:
-    """Of its training with the first seed, whose model stays if it wins, or with another."""
+    """The folder of a contestant's training with that seed; the first seed's model stays if it wins."""
     name = digest({"structure": to_json(structure)})[:16]
     return playoff_folder(run) / (f"{name}-{seed}" if seed else name)

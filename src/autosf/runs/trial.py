@@ -126,7 +126,7 @@ def trained_state(task: Task, seen: SearchGraph, state: State | None, keeper: Ke
 
 
 def valid_mrr(model: Model, seen: SearchGraph, settings: TrainingSettings) -> float:
-    """By which trials are compared."""
+    """The model's validation MRR, by which trials are compared."""
     return summarise(ranker_of(seen, settings.validation_candidates)(model)).mrr
 
 

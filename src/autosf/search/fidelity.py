@@ -70,7 +70,7 @@ def seed_variance(past: Sequence[Record], full: int) -> float:
 
 
 def value_at(record: Record, epochs: int) -> float:
-    """The best validation up to so many epochs."""
+    """The best validation within the first `epochs`."""
     return max((mrr for epoch, mrr in record.curve if epoch <= epochs), default=0.0)
 
 
@@ -112,7 +112,7 @@ def screening_rung(past: Sequence[Record], full: int, grain: int) -> int:
 
 
 def mean_maximum(count: float) -> float:
-    """About the mean of the largest of so many standard normals (Blom)."""
+    """About the mean of the largest of `count` standard normals (Blom)."""
     return NormalDist().inv_cdf((count - 0.375) / (count + 0.25))
 
 

@@ -188,7 +188,7 @@ def neighbours(
     rng: Random,
     within: Within = anywhere,
 ) -> list[Structure]:
-    """So many classes around the sources that are new and satisfy C2, repeats counted up to sign."""
+    """Up to `count` classes around the sources that are new and satisfy C2, repeats counted up to sign."""
     found: list[Structure] = []
     parts = sources[0].parts
     met = {structure.cells for structure in tried}

@@ -39,13 +39,13 @@ def with_random_terms(structure: Structure, count: int, rng: Random) -> Structur
 
 
 def add(cells: list[int], parts: int, count: int, rng: Random) -> None:
-    """So many more blocks."""
+    """`count` more blocks."""
     for place in rng.sample(empty(cells), count):
         cells[place] = rng.choice((1, -1)) * rng.randint(1, parts)
 
 
 def remove(cells: list[int], count: int, rng: Random) -> None:
-    """So many blocks fewer, as far as there are any."""
+    """`count` blocks fewer, as far as there are any."""
     blocks = taken(cells)
     for place in rng.sample(blocks, min(count, len(blocks))):
         cells[place] = 0

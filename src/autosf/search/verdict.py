@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from autosf.search.record import Record
     from autosf.search.settings import SearchSettings
 
-SEEDS_APART = 10_000  # between two searches' seeds, so that no two share a training
+SEEDS_APART = 10_000  # between the seeds of two searches by `free`, so that no two share a training
 FRESH = 5_000  # from a search's first seed to those of its finals
 FAR = 6.0  # standard errors of a difference behind the first
 

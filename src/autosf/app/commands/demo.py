@@ -41,12 +41,12 @@ def demo(budget: str, out: Path | None, as_json: bool) -> None:
     from autosf.app.duration import seconds_in
     from autosf.app.predicting import load
     from autosf.app.request import Request
-    from autosf.app.search_sample import beneath
+    from autosf.app.search_sample import search_defaults
     from autosf.embedding.presets import preset
 
     seconds, (source, graph) = seconds_in(budget), demo_graph()
     folder = out or Path(tempfile.mkdtemp(prefix="autosf-demo-")) / "run"
-    settings = preset(GRAPH).changed({**beneath(None), "epochs": EPOCHS})
+    settings = preset(GRAPH).changed({**search_defaults(None), "epochs": EPOCHS})
     request = Request(
         source=source, settings=settings, trials=STRUCTURES, budget=seconds, command="autosf demo"
     )

@@ -176,7 +176,7 @@ def relation_results(
 
 
 def standard_error(values: NDArray[np.float64] | None) -> float | None:
-    """Of the mean."""
+    """The standard error of the mean."""
     if values is None or len(values) < 2:
         return None
     return float(values.std(ddof=1) / len(values) ** 0.5)
