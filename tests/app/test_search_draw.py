@@ -93,7 +93,7 @@ def test_large_graphs_draw_by_themselves():
 
 def test_what_draws_already_is_told_how_to_draw_fewer(graph, tmp_path):
     with pytest.raises(
-        UserError, match=r"--draw: expected the loss multiclass, found sampled-softmax; --set neg"
+        UserError, match=r"draw: expected the loss multiclass, found sampled-softmax, whose setting neg"
     ):
         autosf.search(graph, tmp_path / "run", draw=10, loss="sampled-softmax")
     assert not (tmp_path / "run").exists()

@@ -345,7 +345,8 @@ def needed_graph(trained: TrainedModel) -> KnowledgeGraph:
     """The graph with the known triples; a model without says what to do."""
     if trained.graph is None:
         raise UserError(
-            "model: saved without its triples, so that nothing is known to be true; give its graph (--graph GRAPH)"
+            "model: saved without its triples, so that nothing is known to be true;"
+            " give its graph (--graph GRAPH, or graph=...)"
         )
     return trained.graph
 

@@ -145,12 +145,6 @@ def refuse_unsearchable(graph: KnowledgeGraph, request: Request) -> None:
     if not len(graph.valid):
         raise UserError(f"{graph.name}: a search needs triples in valid, found none; {making_valid(graph)}")
     refuse_draw(request.draw, request.settings)
-    if request.playoff < 1:
-        raise UserError(f"--playoff: expected a number from 1, found {request.playoff}")
-    if request.playoff_seeds < 1:
-        raise UserError(f"--playoff-seeds: expected a number from 1, found {request.playoff_seeds}")
-    if request.threads < 1:
-        raise UserError(f"--threads: expected a number from 1, found {request.threads}")
     for dimension in (request.settings.dimension, request.final_dimension or PARTS):
         refuse_odd_dimension(dimension, PARTS)
     if not request.settings.validate_every:

@@ -66,10 +66,10 @@ def search_defaults(draw: int | None) -> dict[str, Any]:
 def refuse_draw(draw: int, settings: TrainingSettings) -> None:
     """Only the loss over all entities can be told to take fewer."""
     if draw < 0:
-        raise UserError(f"--draw: expected a number from 0, found {draw}")
+        raise UserError(f"draw: expected a number from 0, found {draw}")
     if draw and settings.loss != "multiclass":
         raise UserError(
-            f"--draw: expected the loss multiclass, found {settings.loss}; --set negatives says how many it takes"
+            f"draw: expected the loss multiclass, found {settings.loss}, whose setting negatives says how many"
         )
 
 

@@ -102,7 +102,7 @@ def opened(wish: str, name: str) -> Tracker:
     kind, colon, place = wish.partition(":")
     if kind not in TRACKERS or not colon or not place:
         hint = did_you_mean(kind, TRACKERS) if kind not in TRACKERS else ""
-        raise UserError(f"--track: expected tensorboard:FOLDER or mlflow:ADDRESS, found {quoted(wish)}{hint}")
+        raise UserError(f"track: expected tensorboard:FOLDER or mlflow:ADDRESS, found {quoted(wish)}{hint}")
     return TRACKERS[kind](place, name)
 
 
