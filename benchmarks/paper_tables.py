@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from scipy.stats import t as student
 from scipy.stats import ttest_ind
 
-from autosf.algebra.structure import Structure, to_json
+from autosf.algebra.disguise import BY_TURNING, twins
+from autosf.algebra.structure import Structure, from_json, to_json
 from autosf.algebra.zoo import BY_NAME, ZOO, named
 from autosf.counting import counted
 from benchmarks.stored import RESULTS, newest_trainings, records, table
@@ -117,6 +118,14 @@ def named_by(search: dict[str, Any]) -> str:
     return structure
 
 
+def in_words(structure: str) -> str:
+    """A structure as the tables call it; rows of one that is known by a turn, with what it is."""
+    if not structure.startswith("["):
+        return named(structure).title
+    turned = [twin.known.title for twin in twins(from_json(structure)) if twin.how == BY_TURNING]
+    return f"{structure} ({', '.join(turned)} after a turn)" if turned else structure
+
+
 def large_searches_table() -> str:
     """Searches on the paper's own graphs: what they looked at, what it took, and what they named."""
     rows = []
@@ -128,10 +137,10 @@ def large_searches_table() -> str:
             f"{line['structures']} ({line['new']} new)",
             str(line["epochs"]),
             f"{line['cpu_seconds'] / 60:.0f}",
-            HUMAN_DESIGNED.get(winner["structure"], winner["structure"]),
+            in_words(winner["structure"]),
             f"{winner['valid_mrr']:.4f} ± {winner['spread']:.4f}",
             f"{new['valid_mrr']:.4f} ({new['seeds']})",
-            HUMAN_DESIGNED.get(named_by(line), named_by(line)) if line.get("playoff") else "-",
+            in_words(named_by(line)) if line.get("playoff") else "-",
             f"{line['test_mrr']:.4f}",
         ])  # fmt: skip
     head = (
@@ -222,7 +231,9 @@ def summary_table() -> str:
         cells = [mean_and_spread(of_one, 3) + about(runs) for of_one, runs in zip(tests, best, strict=True)]
         four, _, ours = tests
         several = min(len(four), len(ours)) > 1
-        rows.append([graph, *cells, f"{ttest_ind(ours, four, equal_var=False).pvalue:.3f}" if several else "-"])
+        rows.append(
+            [graph, *cells, f"{ttest_ind(ours, four, equal_var=False).pvalue:.3f}" if several else "-"]
+        )
     head = (
         "graph | best of the paper's four | of the paper's finds | named by our search beside the four"
         " | p (Welch): named, four"
