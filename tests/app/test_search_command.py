@@ -23,7 +23,7 @@ from autosf.app.request import Request, requested
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
 from autosf.app.search_tables import chances, in_disguise, leaderboard_for_people, one_seed_why
-from autosf.app.searching import begun, often_validated, served
+from autosf.app.searching import begun, gone_without_cluster, often_validated, served
 from autosf.app.tuned_first import keep_request, tuning_folder
 from autosf.embedding.model_folder import load_model
 from autosf.embedding.settings import TrainingSettings
@@ -31,6 +31,7 @@ from autosf.errors import UserError
 from autosf.graph.reading import read_graph
 from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
+from autosf.runs.cluster import Site
 from autosf.runs.run import open_run
 from autosf.runs.shared_graph import shared
 from autosf.runs.workers import Progress
@@ -348,6 +349,23 @@ def test_a_model_that_has_lost_its_manifest_is_trained_again(graph, tmp_path, ca
     (run.model / "model.json").unlink()
     assert answered(capfd, "resume", run.folder)[0] == 0
     assert (run.model / "model.safetensors").read_bytes() == weights
+
+
+def refused_by_a_cluster(run, site):
+    with pytest.raises(UserError, match="nobody answers"), gone_without_cluster(run, site):
+        raise UserError("cluster: nobody answers")
+
+
+def test_a_run_that_no_cluster_has_answered_for_leaves_nothing(graph, tmp_path):
+    run, site = small_run(graph, tmp_path / "run"), Site("10.0.0.7:6379")
+    refused_by_a_cluster(run, None)
+    assert run.ledger.exists(), "without a cluster it may be resumed"
+    refused_by_a_cluster(run, site)
+    assert not run.folder.exists()
+    begun_already = small_run(graph, tmp_path / "run")
+    served(begun_already, workers=1)
+    refused_by_a_cluster(begun_already, site)
+    assert len(outcome_of(begun_already).records) == 3
 
 
 @pytest.mark.parametrize("strategy", ["free", "paper"])
