@@ -53,11 +53,11 @@ def halving(seeds: int, epochs: int = FIRST_EPOCHS) -> Strategy:
     return "all rounds"
 
 
-def small_run(folder: Path) -> Run:
+def small_run(folder: Path, settings: TrainingSettings = SETTINGS) -> Run:
     """A new run on a planted graph of some hundred triples."""
     size = Planting(entities=60, relations=5, triples_per_relation=120)
     graph = planted_graph(named("simple").structure, size, seed=1)
-    return create_run(folder, graph, Plan(SETTINGS, {"strategy": "halving"}))
+    return create_run(folder, graph, Plan(settings, {"strategy": "halving"}))
 
 
 def run_search(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from autosf import __version__
 from autosf.runs.shared_graph import search_graph
 from autosf.runs.task import record_as_json, task_from_json
+from autosf.runs.telling import now_and_then
 from autosf.runs.workers import BUSY
 
 if TYPE_CHECKING:
@@ -100,9 +101,16 @@ def work(asked: Mapping[str, Any], graph: Stored, state: bytes | None, means: Me
             checkpoint = Path(folder) / Path(asked["checkpoint"]).name
             if state is not None:
                 checkpoint.write_bytes(state)
+            told = now_and_then(lambda **message: tell(message), TELL_SECONDS)
+
+            def heard(epoch: Epoch) -> bool:
+                checkpoint.unlink(missing_ok=True)  # it has been read: the node's disk keeps nothing
+                told(0, epoch)
+                return True
+
             outside = Outside(
                 time.perf_counter,
-                heard=now_and_then(tell, lambda: checkpoint.unlink(missing_ok=True)),
+                heard=heard,
                 note=lambda text: tell({"note": text}),
                 saved=lambda path: tell({"state": taken(path)}),
                 device=means.device,
@@ -120,20 +128,3 @@ def taken(path: Path) -> bytes:
     content = path.read_bytes()
     path.unlink()
     return content
-
-
-def now_and_then(tell: Tell, begun: Callable[[], object]) -> Callable[[Epoch], bool]:
-    """An ear that passes on the first epoch, and then one in a while with the last validation before it."""
-    last_told = -TELL_SECONDS
-    valid_mrr: float | None = None
-
-    def heard(epoch: Epoch) -> bool:
-        nonlocal last_told, valid_mrr
-        begun()
-        valid_mrr = valid_mrr if epoch.valid_mrr is None else epoch.valid_mrr
-        if time.monotonic() - last_told >= TELL_SECONDS:
-            tell({"epoch": epoch.number, "loss": epoch.loss, "valid_mrr": valid_mrr})
-            last_told, valid_mrr = time.monotonic(), None
-        return True
-
-    return heard

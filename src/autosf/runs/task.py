@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from autosf.algebra.invariance import canonical
@@ -48,6 +49,7 @@ def key_of(trial: Trial, graph: str, settings: TrainingSettings) -> Key:
     return Key(graph, structure, settings_digest(settings), trial.epochs, trial.seed)
 
 
+@lru_cache(maxsize=64)  # each trial's key asks for that of the run
 def settings_digest(settings: TrainingSettings) -> str:
     """SHA-256 of the settings that are not the defaults, but `epochs`, which is a trial's own, and memory's.
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from autosf.embedding.state import Epoch
 
 PR_SET_PDEATHSIG = 1  # of Linux's prctl
+TELL_SECONDS = 0.1  # between two epochs that are told of
 
 
 def main(graph_folder: str, threads: str, driver: str) -> None:
@@ -85,29 +86,25 @@ def serve(graph_folder: Path, threads: int, orders: Orders, tell: Callable[..., 
     import torch
 
     from autosf.runs.task import record_as_json, task_from_json
+    from autosf.runs.telling import now_and_then
     from autosf.runs.trial import Outside, Stopped
     from autosf.runs.trials import run_trials
 
     torch.set_num_threads(threads)
 
-    told, number = 0, 0
-
-    def outside(place: int) -> Outside:
+    def outside(place: int, number: int, told: Callable[[int, Epoch], None]) -> Outside:
         def heard(epoch: Epoch) -> bool:
-            nonlocal told
-            if epoch.number != told:  # of trials side by side the first speaks for all
-                tell(place=place, epoch=epoch.number, loss=epoch.loss, valid_mrr=epoch.valid_mrr)
-                told = epoch.number
+            told(place, epoch)
             return number > orders.ended
 
         return Outside(time.perf_counter, heard, lambda text: tell(place=place, note=text))
 
     tell(ready=os.getpid())
     while True:
-        batch, told = orders.batches.get(), 0
+        batch, told = orders.batches.get(), now_and_then(tell, TELL_SECONDS)
         together, number = [task_from_json(task) for task in batch["tasks"]], batch["number"]
         try:
-            asked = [(task, outside(place)) for place, task in enumerate(together)]
+            asked = [(task, outside(place, number, told)) for place, task in enumerate(together)]
             for place, record in run_trials(asked, seen):
                 tell(place=place, record=record_as_json(record))
         except Stopped:

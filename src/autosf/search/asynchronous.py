@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 from autosf.search.fidelity import ENOUGH, screening_rung
 from autosf.search.free import (
     IMPROBABLE,
+    Proposal,
+    around,
+    at_most,
     candidates,
     ended,
     finals,
@@ -23,6 +26,7 @@ from autosf.search.free import (
     promotions,
     repeats,
     seen,
+    structures_of,
 )
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Round
 from autosf.search.verdict import fresh_seeds
@@ -43,15 +47,6 @@ class Arrivals:
 
     records: Sequence[Record]
     room: int
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Trials of structures that are known, those of new ones, and the chance that a new one is the best."""
-
-    known: Sequence[Trial] = ()
-    new: Sequence[Trial] = ()
-    chance: float = 0.0
 
 
 # Yields trials to be begun beside those under way, few or none, and is sent what has arrived when something has,
@@ -95,7 +90,7 @@ def asynchronous_free(settings: SearchSettings) -> Asynchronous:
             trials = []
             if not reason:
                 choosing = [record for record in past if not is_fresh(record.trial, settings)]
-                proposed = proposal(choosing, pending, arrived.room, settings)
+                proposed = proposal_beside(choosing, pending, arrived.room, settings)
                 trials = [*proposed.known, *proposed.new]
                 fruitless = (
                     0 if proposed.new and proposed.chance >= IMPROBABLE else fruitless + len(proposed.new)
@@ -109,7 +104,7 @@ def asynchronous_free(settings: SearchSettings) -> Asynchronous:
     return reason
 
 
-def proposal(
+def proposal_beside(
     past: Sequence[Record], pending: AbstractSet[Trial], room: int, settings: SearchSettings
 ) -> Proposal:
     """What to begin now: the known good structures first, then what the posterior over the records says."""
@@ -128,15 +123,14 @@ def proposal(
     wanted = min(room - len(known), new_room)
     epochs = screening_rung(past, settings.epochs, settings.grain)
     late = [trial for trial in known_left(past, settings, epochs) if trial.structure not in busy][:wanted]
-    new, chance = candidates(
-        view,
-        settings,
-        Random(f"{settings.seed} {len(past)} {len(pending)}"),  # noqa: S311 - no secret
-        epochs=epochs,
-        wanted=wanted - len(late),
-        pending=busy | {trial.structure for trial in late},
-    )
-    return Proposal([*known, *late], new, chance)
+    tried = structures_of(past, [*pending, *late])
+    known += late
+    wanted = at_most(wanted - len(late), tried, settings)
+    if wanted <= 0:
+        return Proposal(known)
+    rng = Random(f"{settings.seed} {len(past)} {len(pending)}")  # noqa: S311 - no secret
+    pool = around(view, tried, settings, rng)
+    return Proposal(known, *candidates(view, pool, settings, rng, epochs=epochs, wanted=wanted))
 
 
 def rooms(past: Sequence[Record], pending: AbstractSet[Trial], room: int) -> tuple[int, int]:

@@ -8,11 +8,15 @@ A round is made of three kinds of trials, all decided by one posterior over stru
 - repeats: the leader, and a runner-up that cannot be told from it, get another seed.
 
 In the end the finalists are trained with fresh seeds, which took no part in choosing them (`verdict`).
+
+The pool that candidates are chosen from is drawn while the round before is trained, which hides most of what a
+search thinks; its parents are those that the posterior of one round earlier draws.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -27,13 +31,14 @@ from autosf.algebra.zoo import HUMAN
 from autosf.search.fidelity import estimates, full_runs, highest_rungs, screening_rung, seed_variance
 from autosf.search.moves import anywhere, neighbour
 from autosf.search.record import OUT_OF_TIME, OutOfTime, Trial
-from autosf.search.surrogate import fit_surrogate
+from autosf.search.surrogate import fit_surrogate, scaled_features
 from autosf.search.typical import known_good
 from autosf.search.verdict import SEEDS_APART, fresh_seeds, is_human_designed
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
@@ -70,33 +75,40 @@ class View:
         return self.ranking[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Trials of structures that are known, those of new ones, and the chance that a new one is the best."""
+
+    known: list[Trial] = field(default_factory=list)
+    new: list[Trial] = field(default_factory=list)
+    chance: float = 0.0
+
+
 def free(settings: SearchSettings, within: Within = anywhere) -> Strategy:
     """Rounds until the trials, the time or the hope is used up; then the finals.
 
     Only classes that lie `within` a part of the space are tried, beside the known good ones.
     """
     past: list[Record] = []
-    reason = ""
-    hopeless = 0
+    reason, hopeless = "", 0
     trials = opening(settings)
     try:
-        while not reason:
-            past += yield trials
-            view = seen(past, settings)
-            rng = Random(f"{settings.seed} {len(past)}")  # noqa: S311 - reproducible, not secret
-            epochs = screening_rung(past, settings.epochs, settings.grain)
-            wanted = max(2, round(settings.chosen * SCREENED * settings.epochs / epochs))
-            late = known_left(past, settings, epochs)
-            waiting = {trial.structure for trial in late}
-            chosen, chance = candidates(
-                view, settings, rng, epochs=epochs, wanted=wanted, pending=waiting, within=within
-            )
-            hopeless = hopeless + 1 if chosen and chance < IMPROBABLE else 0
-            known = [*promotions(view, settings), *repeats(view, settings), *late]
-            trials = [*known, *chosen]
-            reason = ended(past, trials, hopeless, settings)
-            if reason and known:  # no new ones any more, but those that may be the best are heard first
-                trials, reason = known, ""
+        with ThreadPoolExecutor(1) as aside:
+            aside.submit(scaled_features, known_good())
+            ahead: Future[list[Structure]] | None = None
+            while not reason:
+                past += yield trials
+                view = seen(past, settings)
+                rng = Random(f"{settings.seed} {len(past)}")  # noqa: S311 - reproducible, not secret
+                proposed = proposal(view, settings, rng, ahead, within)
+                hopeless = hopeless + 1 if proposed.new and proposed.chance < IMPROBABLE else 0
+                trials = [*proposed.known, *proposed.new]
+                reason = ended(past, trials, hopeless, settings)
+                if reason and proposed.known:  # those that may still be the best are heard first
+                    trials, reason = proposed.known, ""
+                tried = structures_of(past, trials)
+                if not reason and at_most(1, tried, settings) > 0:
+                    ahead = aside.submit(around, view, tried, settings, rng, within)
     except OutOfTime as end:
         past += end.records
         reason = OUT_OF_TIME
@@ -135,6 +147,31 @@ def first_trial(structure: Structure, settings: SearchSettings) -> Trial:
     return Trial(structure, settings.epochs, settings.seed * SEEDS_APART)
 
 
+def proposal(
+    view: View, settings: SearchSettings, rng: Random, ahead: Future[list[Structure]] | None, within: Within
+) -> Proposal:
+    """The next round; new candidates are from the pool drawn ahead, if there is one and anything in it."""
+    epochs = screening_rung(view.past, settings.epochs, settings.grain)
+    late = known_left(view.past, settings, epochs)
+    known = [*promotions(view, settings), *repeats(view, settings), *late]
+    tried = structures_of(view.past, late)
+    wanted = at_most(max(2, round(settings.chosen * SCREENED * settings.epochs / epochs)), tried, settings)
+    if wanted <= 0:
+        return Proposal(known)
+    pool = (ahead.result() if ahead else []) or around(view, tried, settings, rng, within)
+    return Proposal(known, *candidates(view, pool, settings, rng, epochs=epochs, wanted=wanted))
+
+
+def structures_of(past: Sequence[Record], trials: Iterable[Trial]) -> set[Structure]:
+    """All that have been tried or are about to be."""
+    return {record.trial.structure for record in past} | {trial.structure for trial in trials}
+
+
+def at_most(wanted: int, tried: AbstractSet[Structure], settings: SearchSettings) -> int:
+    """As many new structures as are wanted, if the search may try so many more; none or less if it may not."""
+    return wanted if settings.trials is None else min(wanted, settings.trials - len(tried))
+
+
 def seen(past: Sequence[Record], settings: SearchSettings) -> View:
     """The past as a posterior. A structure's place is its posterior mean: a lucky seed alone leads nobody."""
     surrogate = fit_surrogate(estimates(past, settings.epochs))
@@ -147,24 +184,17 @@ def seen(past: Sequence[Record], settings: SearchSettings) -> View:
 
 def candidates(
     view: View,
+    pool: Sequence[Structure],
     settings: SearchSettings,
     rng: Random,
     *,
     epochs: int,
     wanted: int,
-    pending: AbstractSet[Structure] = frozenset(),
-    within: Within = anywhere,
 ) -> tuple[list[Trial], float]:
-    """New structures to be screened, and the probability that one of them beats the leader.
+    """Structures of the pool to be screened, and the probability that one of it beats the leader.
 
-    They are none of the pending ones. The probability is of all that are judged, of which the first are wanted.
+    The probability is of all that are judged, of which the first are wanted.
     """
-    tried = {record.trial.structure for record in view.past} | pending
-    if settings.trials is not None:
-        wanted = min(wanted, settings.trials - len(tried))
-    if wanted <= 0:
-        return [], 0.0
-    pool = neighbours(parents(view, settings, rng), tried, settings.candidates, rng, within)
     if not pool:
         return [], 0.0
     draws = posterior_draws(view, pool, rng)
@@ -172,6 +202,19 @@ def candidates(
     gains = draws[:, [place + 1 for place in chosen]].max(1) - draws[:, 0]
     trials = [Trial(pool[place], epochs, settings.seed * SEEDS_APART) for place in chosen[:wanted]]
     return trials, float((gains > TOLERANCE).mean())
+
+
+def around(
+    view: View,
+    tried: AbstractSet[Structure],
+    settings: SearchSettings,
+    rng: Random,
+    within: Within = anywhere,
+) -> list[Structure]:
+    """New structures, neighbours of those that may be the best; their features are at hand afterwards."""
+    found = neighbours(parents(view, settings, rng), tried, settings.candidates, rng, within)
+    scaled_features(found)
+    return found
 
 
 def parents(view: View, settings: SearchSettings, rng: Random) -> list[Structure]:
@@ -183,7 +226,7 @@ def parents(view: View, settings: SearchSettings, rng: Random) -> list[Structure
 
 def neighbours(
     sources: Sequence[Structure],
-    tried: set[Structure],
+    tried: AbstractSet[Structure],
     count: int,
     rng: Random,
     within: Within = anywhere,

@@ -31,6 +31,8 @@ LENGTHS = (0.5, 1.0, 2.0, 4.0)  # of the kernel, in units of the labels' typical
 SMOOTH_SHARES = (0.3, 0.6, 0.8, 0.95)  # of the variance that features explain
 SCALES = (0.5, 1.0, 2.0)  # of the variance, in units of the labels'
 SAME = 1e-9  # squared distance that rounding leaves between equal features
+MOST_KEPT = 1 << 16
+KEPT: dict[Structure, Array] = {}  # scaled features
 OUTLIER = 2.0  # spreads below the lower quartile; a hopeless structure teaches no more than a bad one
 
 
@@ -85,9 +87,17 @@ class Surrogate:
 
 
 def scaled_features(structures: Sequence[Structure]) -> Array:
-    """Features in units of how much they vary among structures that a search meets. [n, features]"""
-    scaled: Array = many_invariants(structures) / feature_spread()
-    return scaled
+    """Features in units of how much they vary among structures that a search meets. [n, features]
+
+    They are kept, as a search asks for those of a structure several times a round.
+    """
+    new = [structure for structure in dict.fromkeys(structures) if structure not in KEPT]
+    if len(KEPT) + len(new) > MOST_KEPT:
+        KEPT.clear()
+        new = list(dict.fromkeys(structures))
+    if new:
+        KEPT.update(zip(new, many_invariants(new) / feature_spread(), strict=True))
+    return np.array([KEPT[structure] for structure in structures])
 
 
 def fit_surrogate(labels: Mapping[Structure, Estimate]) -> Surrogate:
