@@ -131,9 +131,17 @@ def test_chunks_do_not_change_the_best(seed, top, at_once):
         assert left.tolist() == right.tolist()
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 16])
-@pytest.mark.parametrize(("entities", "dimension"), [(101, 36), (9, 8), (1000, 64)])
-def test_equal_candidates_stand_in_the_order_of_their_ids(count, entities, dimension):
+@pytest.fixture(params=[1, 2, 4])
+def threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 9, 16])
+@pytest.mark.parametrize(("entities", "dimension"), [(101, 36), (9, 8), (135, 64), (1000, 64)])
+def test_equal_candidates_stand_in_the_order_of_their_ids(count, entities, dimension, threads):
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(1, dimension, generator=generator).repeat(entities, 1)
     asked = torch.randn(count, dimension, generator=generator)

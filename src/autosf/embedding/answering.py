@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from autosf.embedding.model import Model
 
 SCORES_AT_ONCE = 1 << 24
-AS_COLUMNS = 4  # from so many queries on, a product with queries first gives equal candidates equal scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,10 +136,11 @@ def scores_against(candidates: Tensor, queries: Tensor, out: Tensor | None = Non
 
 
 def scores_by_query(candidates: Tensor, queries: Tensor) -> Tensor:
-    """The same by query; a few are better asked as columns, for the same reason. [queries, candidates]"""
-    if len(queries) < AS_COLUMNS:
-        return scores_against(candidates, queries).T.contiguous()
-    return queries @ candidates.T
+    """The same by query. [queries, candidates]
+
+    With queries first a product by several threads rounds equal candidates in several ways, too.
+    """
+    return scores_against(candidates, queries).T.contiguous()
 
 
 Columns = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]"]
