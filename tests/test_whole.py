@@ -28,6 +28,17 @@ def test_a_file_that_fails_halfway_leaves_the_earlier_one(tmp_path):
     assert names(tmp_path) == ["a"]
 
 
+def test_two_who_write_the_same_file_at_once_each_leave_it_whole(tmp_path):
+    with whole_file(tmp_path / "a") as slow:
+        slow.write_text("slow, ")
+        write_whole(tmp_path / "a", "fast")
+        assert (tmp_path / "a").read_text() == "fast"
+        with slow.open("a") as file:
+            file.write("second half")
+    assert (tmp_path / "a").read_text() == "slow, second half"
+    assert names(tmp_path) == ["a"]
+
+
 def test_a_folder_that_fails_halfway_is_not_there(tmp_path):
     with pytest.raises(ValueError, match="halfway"):
         half_written(whole_folder(tmp_path / "new" / "a"), "file")

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from autosf.errors import UserError, shown
@@ -30,11 +31,11 @@ def whole_file(path: Path, *, parents: bool = True) -> Iterator[Path]:
     """
     with told(path):
         place = place_of(path)
-        beside = place.with_name(f".{place.name[:LONGEST_STEM]}.partial")
+        beside = place.with_name(f".{place.name[:LONGEST_STEM]}.{token_hex(4)}.partial")  # nobody else's
         try:
             if parents:
                 place.parent.mkdir(parents=True, exist_ok=True)
-            beside.touch()
+            beside.touch(exist_ok=False)
             mode = beside.stat().st_mode & 0o777
             yield beside
             beside.chmod(mode)  # some writers make files that only their owner reads

@@ -201,7 +201,7 @@ def discard_checkpoints(run: Run) -> None:
 
 
 def discard_halves(run: Run) -> None:
-    """Free the disk of checkpoints that a kill has left half written."""
-    for path in run.checkpoints.iterdir():
-        if path.suffix != ".safetensors":
-            path.unlink(missing_ok=True)
+    """Free the disk of what a kill has left half written."""
+    halves = [path for path in run.checkpoints.iterdir() if path.suffix != ".safetensors"]
+    for path in (*halves, *run.folder.glob(".*.partial")):
+        path.unlink(missing_ok=True)
