@@ -83,6 +83,21 @@ MISTAKES = {
     ),
     "json over several lines": (train(b'[\n  {"head": "a"}\n]\n'), "train.txt", "found JSON"),
     "json of lists": (train(b'["a", "r", "b"]\n["b", "r", "c"]\n'), "train.txt", "found JSON"),
+    "json, a row a line": (train(b'[["a", "r", "b"],\n["b", "r", "c"]]\n'), "train.txt", "found JSON"),
+    "a stray tab": (
+        train(b"a r b\nc r d\ne f\tr g\nh r i\n"),
+        "train.txt:3",
+        "expected tabs in all lines or in none, found one here; mend the line",
+    ),
+    "json lines with a list for a label": (
+        train(
+            b'{"head": "a", "relation": "r", "tail": "b", "w": 1}\n'
+            b'{"head": ["a"], "relation": "r", "tail": "b", "w": [1]}\n',
+            "train.jsonl",
+        ),
+        "train.jsonl:2",
+        r'expected a label in "head", found "\[',
+    ),
     "json lines under another name": (
         train(b'{"head": "a", "relation": "r", "tail": "b"}\n'),
         "train.txt",

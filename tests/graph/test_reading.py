@@ -375,6 +375,24 @@ def test_json_lines_are_read_as_frames_are(tmp_path, expected):
     assert read_graph(packed).digest == expected.digest
 
 
+@pytest.mark.parametrize(("one", "other"), [("[1]", "2"), ("1", "true"), ('"x"', '{"y": 1}')])
+def test_json_lines_may_say_anything_beside_their_labels(tmp_path, one, other):
+    file = tmp_path / "facts.jsonl"
+    file.write_text(
+        f'{{"head": "a", "relation": 7, "tail": "b", "w": {one}}}\n'
+        f'{{"w": {other}, "head": "b", "relation": "7", "tail": "c"}}\n'
+    )
+    graph = read_graph(file, make_valid=0, make_test=0)
+    assert labels(graph)["train"] == [("a", "7", "b"), ("b", "7", "c")]
+
+
+@pytest.mark.parametrize(("name", "separator"), [("wiki.csv", ","), ("wiki.csv", ";"), ("wiki.txt", " ")])
+def test_labels_in_brackets_are_no_json(tmp_path, name, separator):
+    file, triple = tmp_path / name, ("[[Paris]]", "capital_of", "[[France]]")
+    file.write_text(separator.join(triple) + "\n")
+    assert labels(read_graph(file, make_valid=0, make_test=0))["train"] == [triple]
+
+
 def test_json_lines_may_mix_text_and_whole_numbers(tmp_path):
     file = tmp_path / "all.jsonl"
     file.write_text('{"s": "a", "p": 7, "o": 3}\n\n{"o": "b", "p": 7, "s": 10}\n')

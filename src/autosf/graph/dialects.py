@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from contextlib import suppress
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from autosf.errors import UserError, quoted, shown
 from autosf.graph.roles import CHOOSING, Roles, roles_by_choice, roles_by_name
-from autosf.graph.text_lines import Dialect, Record, cut, first_lines, records, refuse_binary
+from autosf.graph.text_lines import Dialect, Record, cut, first_lines, is_blank, records, refuse_binary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 DELIMITERS = ("\t", ",", ";", " ")
-LIKE_JSON = re.compile(r"""\s*(\{\s*("|$)|\[\s*(["\[{]|$))""")
+OPENING = re.compile(r"[\[{]\s*[\[{]?")  # all there is of JSON on its first line, where it has many
 CSV_DELIMITERS = (",", ";", "\t", " ")
 
 
@@ -77,7 +78,7 @@ def dialect_of(path: Path, delimiters: Sequence[str], *, least: int) -> tuple[Di
     refuse_binary(path)
     lines = first_lines(path)
     has_tabs = any("\t" in line for _, line in lines)
-    if len(delimiters) > 1 and not has_tabs and lines and LIKE_JSON.match(lines[0][1]):
+    if len(delimiters) > 1 and not has_tabs and lines and is_json(lines[0][1]):
         raise UserError(
             f"{shown(path)}: expected a triple a line, found JSON; of JSON an object a line is read, from a file"
             " named .jsonl, with head, relation and tail in each"
@@ -91,7 +92,8 @@ def dialect_of(path: Path, delimiters: Sequence[str], *, least: int) -> tuple[Di
         if not found:
             continue
         fields, count = _usual(found, least)
-        merit = (fields >= least, count == len(found) and fields == least, count == len(found))
+        even = count == len(found)
+        merit = (fields >= least, even and fields == least, even and fields > 1)
         if best is None or merit > best[0]:
             best = (merit, dialect, found[0], fields)
     if best is None or (is_csv(path) and best[-1] < least):
@@ -99,7 +101,27 @@ def dialect_of(path: Path, delimiters: Sequence[str], *, least: int) -> tuple[Di
             pass
     if best is None:
         raise UserError(f"{shown(path)}: expected triples, found only blank lines")
+    if best[-1] < least and has_tabs and len(delimiters) > 1:
+        refuse_stray_tab(path, lines)
     return best[1:]
+
+
+def refuse_stray_tab(path: Path, lines: list[tuple[int, str]]) -> None:
+    """Raise if tabs stand in some lines only, which seem to be separated by spaces."""
+    with_tabs = [number for number, line in lines if "\t" in line]
+    if len(with_tabs) < sum(not is_blank(line) for _, line in lines):
+        raise UserError(
+            f"{shown(path)}:{with_tabs[0]}: expected tabs in all lines or in none, found one here; mend the line"
+        )
+
+
+def is_json(line: str) -> bool:
+    """Whether a line is a JSON array or object, or where one begins; `[[Paris]]`, a label, is not."""
+    text = line.strip().rstrip(",")
+    for ending in ("", "]"):  # of an array, the first row may stand alone
+        with suppress(ValueError, RecursionError):
+            return isinstance(json.loads(text + ending), list | dict)
+    return text.startswith(('{"', "[{")) or OPENING.fullmatch(text) is not None
 
 
 def dialect_for(delimiter: str, path: Path) -> Dialect:

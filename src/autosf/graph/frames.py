@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from autosf.graph.text_lines import BYTE_ORDER_MARK, is_blank, opened, refuse_bi
 from autosf.graph.vocabulary import is_unicode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -58,24 +59,43 @@ def read_json_lines(path: Path, columns: Sequence[str | int] | None = None) -> T
         content = stream.read().removeprefix(BYTE_ORDER_MARK.encode())
     try:
         frame = pl.read_ndjson(content, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, ValueError) as error:
-        _refuse_other_lines(path)
-        reason = " ".join(str(error).split())[:80]
-        raise UserError(f"{shown(path)}: expected a JSON object a line, found none ({reason})") from None
+    except (pl.exceptions.PolarsError, ValueError):
+        frame = _frame_of_objects(path, columns)
     return _from_frame(frame, shown(path), columns, CHOOSING)
 
 
-def _refuse_other_lines(path: Path) -> None:
-    """Name the first line that is no JSON object."""
+def _frame_of_objects(path: Path, columns: Sequence[str | int] | None) -> pl.DataFrame:
+    """What polars does not read: lines whose values differ in kind, which matters for labels alone."""
+    objects = list(_objects(path))
+    if not objects:
+        raise UserError(f"{shown(path)}: expected a JSON object a line, found none")
+    names = list(dict.fromkeys(name for _, one in objects for name in one))
+    roles = _roles(pl.DataFrame(schema=names), shown(path), columns, CHOOSING)
+    chosen = {names[place] for place in roles.places()}
+    for number, one in objects:
+        for name in chosen:
+            if not isinstance(one.get(name), str | int | None) or isinstance(one.get(name), bool):
+                found = quoted(json.dumps(one[name]), 30)
+                raise UserError(f"{shown(path)}:{number}: expected a label in {quoted(name)}, found {found}")
+    texts = {
+        name: [None if one.get(name) is None else str(one[name]) for _, one in objects] for name in names
+    }
+    return pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String))
+
+
+def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of the lines that are not blank, each with its line's number."""
     for number, line in text_lines(path):
-        try:
-            is_object = is_blank(line) or isinstance(json.loads(line), dict)
-        except (ValueError, RecursionError):
-            is_object = False
-        if not is_object:
+        found: object = None
+        if is_blank(line):
+            continue
+        with suppress(ValueError, RecursionError):
+            found = json.loads(line)
+        if not isinstance(found, dict):
             raise UserError(
                 f"{shown(path)}:{number}: expected a JSON object, found {quoted(line.strip(), 30)}"
             )
+        yield number, found
 
 
 def _from_frame(
