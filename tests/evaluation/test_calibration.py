@@ -69,6 +69,17 @@ def test_one_extreme_score_leaves_the_curves_of_all_others_nearly_as_they_were(e
     assert found.probability(np.array([extreme]), np.array([1]))[0] == (extreme > 0)
 
 
+def test_a_relation_of_much_larger_scores_keeps_a_curve_of_its_own():
+    rng = np.random.default_rng(0)
+    small, large = rng.choice([True, False], 400), rng.choice([True, False], 80)
+    scores = np.concatenate(
+        [np.where(small, 0.3, -0.3) + rng.normal(0, 0.3, 400), np.where(large, 50, 30) + rng.normal(0, 5, 80)]
+    )
+    relations, is_true = np.repeat([0, 1], [400, 80]), np.concatenate([small, large])
+    said = calibrate(scores, relations, is_true, 2).probability(scores, relations)
+    assert ((said > 0.5) == is_true)[relations == 1].mean() > 0.9
+
+
 def test_scores_that_are_mostly_the_same_are_calibrated_by_their_deviation():
     scores, is_true = np.array([1.0] * 50 + [5.0] * 10), np.arange(60) >= 45
     found = calibrate(scores, np.zeros(60, int), is_true, 1)

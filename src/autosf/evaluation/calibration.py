@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, np.inf)  # infinite: the common curve for all
 FOLDS = 4
 LEAST_SLOPE = 0.01  # of the common slope
+OWN_MIDDLE = 8  # examples of a relation whose scores are not measured by those of others
 REACH = 10.0  # how far from the median scores count as they are, in widths of the middle half
 STEPS, HALVINGS = 60, 30  # of Newton's method, and of each step
 ROUNDING = 1 + 1e-12  # a loss that is larger by less is not larger
@@ -69,25 +70,34 @@ def calibrate(
     is_number = np.isfinite(scores)
     if not is_number.any():
         raise UserError("no example with a finite score: expected labelled triples to calibrate with")
-    values = without_extremes(scores[is_number].astype(np.float64))
+    labels, of_relation = is_true[is_number], relations[is_number].astype(np.int64)
+    values = without_extremes(scores[is_number].astype(np.float64), of_relation)
     middle, scale = float(values.mean()), float(values.std()) or 1.0
-    labels = is_true[is_number]
-    examples = _Examples(
-        (values - middle) / scale, relations[is_number].astype(np.int64), labels, _aims(labels)
-    )
+    examples = _Examples((values - middle) / scale, of_relation, labels, _aims(labels))
     weight = _chosen_weight(examples, relation_count)
     slopes, offsets = _curves(examples, _common_curve(examples), relation_count, weight).T
     return Calibration(slopes / scale, offsets - slopes * middle / scale, weight)
 
 
-def without_extremes(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def without_extremes(scores: NDArray[np.float64], relations: NDArray[np.integer]) -> NDArray[np.float64]:
     """The scores, those out of reach of the middle half drawn in to where it ends: one would set the scale of all.
 
-    Where half of the scores or more are the same there is no width to go by, and all stay.
+    A relation with some examples has a middle of its own, as its scores may be on a scale of their own.
     """
+    middles, reaches = (np.full_like(scores, number) for number in middle_and_reach(scores))
+    for relation, count in zip(*np.unique(relations, return_counts=True), strict=True):
+        chosen = relations == relation
+        middle, reach = middle_and_reach(scores[chosen])
+        if count >= OWN_MIDDLE and reach:
+            middles[chosen], reaches[chosen] = middle, reach
+    return np.where(reaches > 0, np.clip(scores, middles - reaches, middles + reaches), scores)
+
+
+def middle_and_reach(scores: NDArray[np.float64]) -> tuple[float, float]:
+    """The median, and how far from it scores count as they are: as far as they like, told by 0, where half of them
+    or more are the same."""
     low, middle, high = np.percentile(scores, [25, 50, 75])
-    reach = REACH * (high - low)
-    return np.clip(scores, middle - reach, middle + reach) if reach else scores
+    return float(middle), REACH * float(high - low)
 
 
 def _aims(is_true: NDArray[np.bool_]) -> NDArray[np.float64]:
