@@ -102,4 +102,4 @@ def copied(matrix: Tensor, rows: Tensor) -> Tensor:
     processes have the cores (`hands`), and there is little to copy."""
     if matrix.device.type != "cpu":
         return matrix.index_select(0, rows)
-    return torch.from_numpy(matrix.numpy()[rows.numpy()])
+    return torch.from_numpy(matrix.numpy().take(rows.numpy(), axis=0))  # half as long as by brackets

@@ -16,7 +16,7 @@ from autosf.embedding.epochs import changes_in_place, epoch_runner
 from autosf.embedding.model import Model
 from autosf.embedding.settings import TrainingSettings, refuse_odd_dimension
 from autosf.embedding.state import State
-from autosf.embedding.storage import MEMORY, ROWS, Storage, running_sums, stored
+from autosf.embedding.storage import MEMORY, ROWS, Storage, is_finite, running_sums, stored
 from autosf.errors import UserError
 
 if TYPE_CHECKING:
@@ -104,11 +104,6 @@ def has_diverged(after: State) -> bool:
     return not (
         np.isfinite(after.curve[-1].loss) and is_finite(after.entities) and is_finite(after.relations)
     )
-
-
-def is_finite(matrix: Tensor) -> bool:
-    """Whether all numbers are: their sum, a quick pass, says so unless it is too large a number itself."""
-    return bool(matrix.sum().isfinite()) or bool(matrix.isfinite().all())
 
 
 def refuse_unstorable(settings: TrainingSettings, device: str, storage: Storage) -> None:
