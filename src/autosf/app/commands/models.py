@@ -237,7 +237,9 @@ def _shown(label: str) -> str:
     help="The file's form; pykeen is a folder.",
 )  # fmt: skip
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace any file OUT, not just an earlier export.")
+@click.option(
+    "--force", is_flag=True, help="Replace any file OUT, not just an earlier export; never one of a model."
+)
 @json_option
 def export(model: str, form: str, out: Path, force: bool, as_json: bool) -> None:
     """Write the embeddings of MODEL to the file OUT.
