@@ -466,6 +466,15 @@ def test_a_wrong_line_of_a_file_of_questions_is_named(folder, tmp_path, rows, me
     assert message in refused(predict, folder, "--from", written(tmp_path / "questions.tsv", rows))
 
 
+def test_questions_from_a_pipe_or_a_device_are_told_as_such(folder, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", "/dev/null"):
+        assert f"{place}: expected a file, found a device or a pipe" in refused(
+            predict, folder, "--from", place
+        )
+    assert "nowhere: there is no such file" in refused(predict, folder, "--from", tmp_path / "nowhere")
+
+
 def test_a_wrong_row_of_parquet_is_named(folder, tmp_path):
     rows = [("e0", "r1", "?"), ("e0", "r1", "nobody")]
     pl.DataFrame(rows, ("head", "relation", "tail"), orient="row").write_parquet(tmp_path / "q.parquet")

@@ -31,8 +31,10 @@ MISSING = "?"
 
 def read_questions(path: Path, asked: AskableModel) -> pl.DataFrame:
     """The rows of a file as head, relation and tail: each with one ?, or none with any; all other labels known."""
-    if not path.is_file():
+    if not path.exists():
         raise UserError(f"{shown(path)}: there is no such file")
+    if not path.is_file():  # it is read more than once
+        raise UserError(f"{shown(path)}: expected a file, found a device or a pipe; save the questions first")
     if extension(path) in FRAMES:
         questions = triples_in(read_frame(path), shown(path))
     else:
