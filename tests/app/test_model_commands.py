@@ -236,6 +236,7 @@ def test_predict_finds_neighbours_and_new_facts(folder):
             ["--head", "e1", "--relation", "r1", "--tail", "e2", "--hide-known"],
             "--hide-known goes with two of",
         ),
+        (["--head", "e1", "--relation", "r1", "--tail", "e2", "--top", "3"], "--top goes with questions"),
         (["--head", "e1x", "--relation", "r1"], 'unknown entity "e1x"; did you mean'),
         (["--head", "e1", "--relation", "r11"], 'did you mean "r1"'),
     ],
@@ -448,6 +449,9 @@ def test_triples_of_a_file_are_judged(folder, tmp_path):
     triples = [("e0", "r1", "e2"), ("e3", "r0", "e1")]
     file = written(tmp_path / "triples.tsv", triples)
     assert result(predict, folder, "--from", file)["predictions"] == load(folder).judge(triples).to_dicts()
+    for option in (["--top", 3], ["--hide-known"]):
+        told = refused(predict, folder, "--from", file, *option)
+        assert f"triples.tsv: {option[0]} goes with questions, found none with a ?" in told
 
 
 @pytest.mark.parametrize(

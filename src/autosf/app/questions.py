@@ -170,15 +170,20 @@ def triples_in(table: pl.DataFrame, place: str) -> pl.DataFrame:
     return pl.DataFrame(dict(zip(ROLES, table_of(told, place).columns, strict=True)))
 
 
+def are_whole(questions: pl.DataFrame) -> bool:
+    """Whether they are triples to be judged, as none asks for anything."""
+    return len(questions) > 0 and not any((questions[role] == MISSING).any() for role in ROLES)
+
+
 def answers_to(asked: AskableModel, questions: pl.DataFrame, top: int, known: str) -> pl.DataFrame:
     """The best answers of each question: its number from 1, the triple with the answer put in, score and known.
 
     Whole triples are judged instead, a row each.
     """
+    if are_whole(questions):
+        return asked.judge(questions)
     wanted = {role: questions[role] == MISSING for role in ROLES}
     kinds = [role for role in ROLES if wanted[role].any()]
-    if not kinds and len(questions):
-        return asked.judge(questions)
     numbered = questions.with_row_index("row")
     parts = [
         _answers_of_kind(asked, role, numbered.filter(wanted[role]), top, known)
