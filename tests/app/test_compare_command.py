@@ -2,16 +2,21 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
 
 from autosf.app.cli import run
 from autosf.app.compare_tables import comparison_for_people
-from autosf.app.contestants import split_outside_brackets
+from autosf.app.comparing import Meeting, arena_of
+from autosf.app.contestants import contestants_in, split_outside_brackets
+from autosf.embedding.model_folder import plain as plain_json
 from autosf.embedding.model_folder import save_model
+from autosf.embedding.settings import TrainingSettings
 from autosf.graph.registry import packaged_folders
 from autosf.graph.writing import write_graph
+from autosf.runs.task import digest
 from random_models import random_graph, random_model
 
 needs_pykeen = pytest.mark.skipif(not packaged_folders(), reason="pykeen is not installed")
@@ -172,6 +177,39 @@ def test_a_device_that_is_not_there_is_a_mistake(graph, capfd):
     assert (code, err.count("\n")) == (2, 1)
     assert "device: cuda is not available here" in err
     assert compared(capfd, graph, "--models", "complex", *SMALL, "--device", "cpu")[0] == 0
+
+
+def test_a_row_says_where_it_was_measured(graph, capfd, tmp_path):
+    models = "complex,gen-approx,rules,published:holex"
+    shutil.copytree(graph, tmp_path / "WN18")
+    _, result, _ = compared(capfd, tmp_path / "WN18", "--models", models, *SMALL, "--device", "cpu")
+    assert [row["device"] for row in result["rows"]] == ["cpu", "cpu", "cpu", None]
+
+
+def test_a_result_of_another_device_is_another_result(tmp_path):
+    settings = TrainingSettings(dimension=8, epochs=2)
+    arena = arena_of(random_graph(), settings, "test", "cpu")
+    ours, rules = contestants_in(["complex,rules"])
+    files = {
+        (one.name, device): Meeting(replace(arena, device=device), one, 3).file(tmp_path)
+        for one in (ours, rules)
+        for device in ("cpu", "cuda")
+    }
+    assert files["complex", "cpu"] != files["complex", "cuda"]
+    assert files["rules", "cpu"] == files["rules", "cuda"]  # they are mined by the CPU anyway
+    of_old = {"format": 1, "graph": arena.digest, "splits": ["valid", "test"], "seed": 3}
+    of_old |= {"structure": ours.facts["structure"], **settings.as_dict()}
+    assert files["complex", "cpu"].stem == digest(plain_json(of_old))[:32]
+
+
+def test_a_model_is_ranked_on_the_device_of_the_comparison(tmp_path):
+    """On one that holds no numbers nothing can be ranked."""
+    graph = random_graph()
+    (model,) = contestants_in([str(save_model(tmp_path / "m", random_model(graph)))])
+    arena = arena_of(graph, TrainingSettings(), "valid", "cpu")
+    assert model.measure(arena, 0)["valid"]["mrr"] > 0
+    with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
+        model.measure(replace(arena, device="meta"), 0)
 
 
 def test_no_model_is_a_mistake(graph, capfd):

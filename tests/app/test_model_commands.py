@@ -3,6 +3,8 @@
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
+from zipfile import ZipFile
 
 import click
 import numpy as np
@@ -10,6 +12,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from autosf.app.commands.models import classify, evaluate, export, predict
 from autosf.app.predicting import AskableModel, load
@@ -233,6 +236,7 @@ def test_predict_finds_neighbours_and_new_facts(folder):
             ["--head", "e1", "--relation", "r1", "--tail", "e2", "--hide-known"],
             "--hide-known goes with two of",
         ),
+        (["--head", "e1", "--relation", "r1", "--tail", "e2", "--top", "3"], "--top goes with questions"),
         (["--head", "e1x", "--relation", "r1"], 'unknown entity "e1x"; did you mean'),
         (["--head", "e1", "--relation", "r11"], 'did you mean "r1"'),
     ],
@@ -352,6 +356,44 @@ def test_export_replaces_its_own_files_and_others_only_by_force(folder, tmp_path
     assert "--force goes with files" in refused(export, folder, "--to", "pykeen", tmp_path / "y", "--force")
 
 
+def others_of_a_form(folder: Path) -> dict[str, Path]:
+    """Files of other people's that begin as an export of the form does."""
+    found = {form: folder / f"other.{form}" for form in ("safetensors", "npz", "word2vec", "parquet")}
+    save_file({"entities": np.zeros((2, 2), np.float32)}, found["safetensors"])
+    with ZipFile(found["npz"], "w") as backup:
+        backup.writestr("letter.txt", "dear all")
+    found["word2vec"].write_text("12 3\n4 17\n")
+    pl.DataFrame({"head": ["a"], "relation": ["r"], "tail": ["b"]}).write_parquet(found["parquet"])
+    return found
+
+
+@pytest.mark.parametrize("form", ["safetensors", "npz", "word2vec", "parquet"])
+def test_export_replaces_no_file_of_its_form_that_it_did_not_write(folder, tmp_path, form):
+    out = others_of_a_form(tmp_path)[form]
+    before = out.read_bytes()
+    assert "found another file" in refused(export, folder, "--to", form, out)
+    out.write_bytes(before[: len(before) // 2])
+    assert "found another file" in refused(export, folder, "--to", form, out)
+    assert out.read_bytes() == before[: len(before) // 2]
+
+
+@pytest.mark.parametrize("text_of_ids", ["7 1\n8 2\n", "3 2\na b c\n", "3 2\n"])
+def test_export_to_word2vec_replaces_no_table_of_ids(folder, tmp_path, text_of_ids):
+    (tmp_path / "ids").write_text(text_of_ids)
+    assert "found another file" in refused(export, folder, "--to", "word2vec", tmp_path / "ids")
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_export_never_replaces_a_file_of_a_model(folder, tmp_path, force):
+    (tmp_path / "link").symlink_to(Path(folder, "model.safetensors"))
+    for out in (*Path(folder).iterdir(), tmp_path / "link"):
+        before, form = out.read_bytes(), "parquet" if out.suffix == ".parquet" else "safetensors"
+        assert "is a file of a model" in refused(export, folder, "--to", form, out, *force)
+        assert out.read_bytes() == before
+    text(export, folder, "--to", "npz", Path(folder, "vectors.npz"), *force)
+    assert load(folder)
+
+
 def test_export_follows_links_and_leaves_alone_what_is_no_file(folder, tmp_path):
     (tmp_path / "link").symlink_to("target.npz")
     text(export, folder, "--to", "npz", tmp_path / "link")
@@ -407,6 +449,9 @@ def test_triples_of_a_file_are_judged(folder, tmp_path):
     triples = [("e0", "r1", "e2"), ("e3", "r0", "e1")]
     file = written(tmp_path / "triples.tsv", triples)
     assert result(predict, folder, "--from", file)["predictions"] == load(folder).judge(triples).to_dicts()
+    for option in (["--top", 3], ["--hide-known"]):
+        told = refused(predict, folder, "--from", file, *option)
+        assert f"triples.tsv: {option[0]} goes with questions, found none with a ?" in told
 
 
 @pytest.mark.parametrize(
@@ -423,6 +468,15 @@ def test_triples_of_a_file_are_judged(folder, tmp_path):
 )
 def test_a_wrong_line_of_a_file_of_questions_is_named(folder, tmp_path, rows, message):
     assert message in refused(predict, folder, "--from", written(tmp_path / "questions.tsv", rows))
+
+
+def test_questions_from_a_pipe_or_a_device_are_told_as_such(folder, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", "/dev/null"):
+        assert f"{place}: expected a file, found a device or a pipe" in refused(
+            predict, folder, "--from", place
+        )
+    assert "nowhere: there is no such file" in refused(predict, folder, "--from", tmp_path / "nowhere")
 
 
 def test_a_wrong_row_of_parquet_is_named(folder, tmp_path):

@@ -186,6 +186,18 @@ def test_triples_with_a_question_mark_or_none_are_asked_by_kind(asked):
     assert asked.predict_many(whole).equals(asked.judge(whole))
 
 
+def test_triples_may_be_dicts_that_lack_what_is_asked(asked):
+    rows = [
+        {"head": "e1", "relation": "r1"},
+        ("?", "r0", "e4"),
+        {"head": "e2", "tail": "e3", "relation": None},
+    ]
+    triples = [("e1", "r1", "?"), ("?", "r0", "e4"), ("e2", "?", "e3")]
+    assert asked.predict_many(rows, 3).equals(asked.predict_many(triples, 3))
+    whole = dict(zip(("tail", "head", "relation"), ("e2", "e1", "r1"), strict=True))
+    assert asked.predict_many([whole]).equals(asked.judge([("e1", "r1", "e2")]))
+
+
 def test_triples_of_pandas_may_be_asked_too(asked):
     pandas = pytest.importorskip("pandas")
     triples = [("e1", "r1", None), ("e1", "r2", None)]
@@ -311,7 +323,18 @@ def test_new_facts_of_some_relations_only(asked):
         (lambda m: m.predict_many([("e1", "r1", "?"), ("?", "r1", "?")]), "row 2: expected one ?"),
         (lambda m: m.predict_many([("e1", "r1", "?"), ("e1", "r1", "e2")]), "row 2: expected a ?"),
         (lambda m: m.predict_many([("e1", "r1", "?"), ("e33", "r1", "?")]), 'row 2: unknown entity "e33"'),
-        (lambda m: m.predict_many("e1"), "queries: expected a frame, columns by name or a list of triples"),
+        (lambda m: m.predict_many([{"head": "e1"}]), "queries: row 1: expected one ?, found several"),
+        (lambda m: m.predict_many([{"Head": "e1", "relation": "r1"}]), "queries: row 1: expected a triple"),
+        (lambda m: m.predict_many([{"e1", "r1", "?"}]), "queries: row 1: expected a triple"),
+        (lambda m: m.predict_many([("e1", "r1", "?"), (3, "r1", "?")]), 'as text, found "3" (int) in "head"'),
+        (lambda m: m.predict_many({"head": ["e1", 1.5], "tail": ["e1", "e2"]}), 'found "1.5" (float)'),
+        (lambda m: m.predict_many([("\ud800", "r1", "?")]), "expected labels as text"),
+        (lambda m: m.predict_many([(object(), "r1", "?")]), "expected a column of text"),
+        (lambda m: m.predict_many({"head": {"e1"}, "tail": ["e2"]}), "found set as head, list as tail"),
+        (lambda m: m.predict_many({"head": np.array("e1"), "tail": ["e2"]}), "found ndarray as head"),
+        (lambda m: m.predict_many(np.array(3)), "or an array of n x 3"),
+        (lambda m: m.predict_many(np.array(["e1", "r1", "?"])), "or an array of n x 3"),
+        (lambda m: m.predict_many("e1"), "queries: expected a frame, columns by name, a list"),
         (lambda m: m.new_facts(relations="r0"), 'relations: expected a list of labels, found "r0" alone'),
         (lambda m: m.neighbours("nobody"), 'unknown entity "nobody"'),
         (lambda m: m.new_facts(relations=["nope"]), 'unknown relation "nope"'),

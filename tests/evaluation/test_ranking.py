@@ -110,6 +110,22 @@ def test_a_model_of_any_kind_is_ranked_by_its_scores_as_one_by_its_vectors(quest
     assert_equal(rank_scores(ByScores(model), triples, known, batch=batch), rank_plainly(*question))
 
 
+class OnMeta:
+    """Answers on a device that holds no numbers, where it wants to be asked."""
+
+    def head_scores(self, relations: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
+        assert (relations.device.type, tails.device.type) == ("meta", "meta")
+        return torch.empty(len(tails), 9, device="meta")
+
+    tail_scores = head_scores
+
+
+def test_a_model_of_any_kind_is_asked_and_answers_on_its_device():
+    triples = np.array([[0, 0, 1]], dtype=np.int32)
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
+        rank_scores(OnMeta(), triples, small_known([triples], 9, 1), device="meta")
+
+
 def test_a_diverged_model_ranks_as_chance_does_not_as_perfect():
     model = Model(structure_from("complex"), torch.full((9, 8), torch.nan), torch.ones(1, 8))
     triples = np.array([[0, 0, 1]], dtype=np.int32)

@@ -64,12 +64,16 @@ class Meeting:
         identity = self.contestant.identity(self.arena.settings)
         if identity is None:
             return None
+        place = self.contestant.device(self.arena)
         key = {
             "format": FORMAT,
             "graph": self.arena.digest,
             "splits": self.arena.splits,
             "seed": self.seed,
             **identity,
+            **(
+                {} if place == "cpu" else {"device": place}
+            ),  # results of the CPU are kept as they always were
         }
         return folder / FINISHED / f"{digest(plain_json(key))[:32]}.json"
 
@@ -201,6 +205,7 @@ def row_of(arena: Arena, contestant: Contestant, results: list[dict[str, Any]]) 
         "parameters": good[0]["parameters"] if good else None,
         "epochs": mean_of(result["epochs"] for result in good),
         "graph": arena.graph.name,
+        "device": contestant.device(arena),
         "kind": contestant.kind,
         "structure": contestant.facts.get("structure"),
         "found_on": contestant.facts.get("found_on"),

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,8 @@ class Contestant:
 
     `measure` is told the arena and a seed and gives valid, test, seconds, train_seconds, epochs, parameters.
     `refuse` raises what can be known to be wrong before anything is trained. `identity` is all that decides the
-    result besides graph and seed; None if measuring again costs nothing. With `seeded` false one seed is all.
+    result besides graph, seed and device; None if measuring again costs nothing. With `seeded` false one seed is
+    all. `device` is where it is trained and ranked; None where nothing is.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Contestant:
     identity: Callable[[TrainingSettings], dict[str, Any] | None] = lambda _: None
     refuse: Callable[[Arena], None] = lambda _: None
     seeded: bool = True
+    device: Callable[[Arena], str | None] = lambda arena: arena.device
     facts: Mapping[str, Any] = field(default_factory=dict)  # of the row, whatever the seed
 
 
@@ -190,7 +192,8 @@ def of_model(folder: str) -> Contestant:
             )
 
     def measure(arena: Arena, _: int) -> dict[str, Any]:
-        model = trained.model
+        loaded, place = trained.model, arena.device
+        model = replace(loaded, entities=loaded.entities.to(place), relations=loaded.relations.to(place))
         started = time.perf_counter()
         return {
             **arena.measured(lambda triples: rank(model, triples, arena.known)),
@@ -213,7 +216,7 @@ def of_family(name: str, family: Family) -> Contestant:
     def measure(arena: Arena, seed: int) -> dict[str, Any]:
         def ranked(scorer: Any, triples: Any) -> Ranks:
             batch = queries_at_once(arena.graph, arena.settings)
-            return rank_scores(scorer, triples, arena.known, batch=batch)
+            return rank_scores(scorer, triples, arena.known, batch=batch, device=arena.device)
 
         valid = arena.graph.valid
         started = time.perf_counter()
@@ -224,6 +227,7 @@ def of_family(name: str, family: Family) -> Contestant:
             seed=seed,
             clock=time.perf_counter,
             validate=(lambda scorer: summarise(ranked(scorer, valid)).mrr) if len(valid) else None,
+            device=arena.device,
             watch=arena.watch,
         )
         return {
@@ -294,7 +298,9 @@ def of_rules() -> Contestant:
             "parameters": rules.count,
         }
 
-    return Contestant(RULES, "rules", measure, identity=lambda _: {"rules": 1}, seeded=False)
+    return Contestant(
+        RULES, "rules", measure, identity=lambda _: {"rules": 1}, seeded=False, device=lambda _: "cpu"
+    )
 
 
 def of_print(name: str, method: str) -> Contestant:
@@ -313,4 +319,4 @@ def of_print(name: str, method: str) -> Contestant:
                 f" {', '.join(graphs)}"
             )
 
-    return Contestant(name, "published", measure, refuse=refuse, seeded=False)
+    return Contestant(name, "published", measure, refuse=refuse, seeded=False, device=lambda _: None)

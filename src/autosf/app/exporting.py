@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import polars as pl
 
 from autosf.algebra.structure import to_json
+from autosf.embedding.model_folder import is_file_of_model
 from autosf.errors import UserError, did_you_mean, quoted, shown
 from autosf.whole import whole_file
 
@@ -27,20 +29,20 @@ if TYPE_CHECKING:
 
 LARGEST_HEADER = 90 << 20  # of safetensors, which refuses 100 MB
 LARGEST_LABELS = 1 << 30  # numpy gives every label the room of the longest
-
-
-# How a file of each form begins.
-BEGINNINGS = {"safetensors": rb".{8}\{", "npz": rb"PK", "word2vec": rb"\d+ \d+\s", "parquet": rb"PAR1"}
+LARGEST_LINE = 1 << 26  # of a file that may be word2vec's
 
 
 def export(trained: TrainedModel, path: Path, form: str, *, force: bool = False) -> Path:
     """Write the embeddings as one of FORMS; its path comes back.
 
-    A file of that name is replaced if it is empty or of the same form, any other one only by `force`.
+    A file of that name is replaced if it is empty or an earlier export of the form, any other one only by
+    `force`, and those of a model never.
     """
     if form not in FORMS:
         known = ", ".join(FORMS)
         raise UserError(f"unknown form {quoted(form)}{did_you_mean(form, FORMS)} (known: {known})")
+    if is_file_of_model(path):
+        raise UserError(f"{shown(path)}: is a file of a model, which would be lost; name another")
     if not force:
         refuse_other_file(path, form)
     with whole_file(path) as beside:
@@ -49,16 +51,62 @@ def export(trained: TrainedModel, path: Path, form: str, *, force: bool = False)
 
 
 def refuse_other_file(path: Path, form: str) -> None:
-    """Raise if a file is there that does not begin as one of this form does."""
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
-        start = file.read(100)
-    if start and not re.match(BEGINNINGS[form], start, re.DOTALL):
+    """Raise if a file is there that holds something and is no export of this form."""
+    if path.is_file() and path.stat().st_size and not is_export(path, form):
         raise UserError(
             f"{shown(path)}: expected a new file or an earlier export to {form}, found another file;"
             " name another, or add --force to replace it"
         )
+
+
+def is_export(path: Path, form: str) -> bool:
+    """Whether the file is of the form and holds what an export of ours does."""
+    try:
+        return HALLMARKS[form](path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, BadZipFile, OSError, ValueError):
+        return False
+
+
+def _is_safetensors(path: Path) -> bool:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            return {"structure", "entity_labels", "relation_labels"} <= set(file.metadata() or ())
+    except SafetensorError:
+        return False
+
+
+def _is_npz(path: Path) -> bool:
+    with ZipFile(path) as file:
+        return {"entities.npy", "entity_labels.npy"} <= set(file.namelist())
+
+
+def _is_word2vec(path: Path) -> bool:
+    """By two lines: how many vectors of how many numbers, and the first one after its label."""
+    with path.open("rb") as file:
+        sizes, row = file.readline(100), file.readline(LARGEST_LINE)
+    if not re.fullmatch(rb"\d+ \d+\n", sizes):
+        return False
+    numbers = [float(field) for field in row.split(b" ")[1:]]
+    return (
+        len(numbers) == int(sizes.split()[1]) > 1
+    )  # a model has two parts or more; an edge list looks like one
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        found = dict(pl.read_parquet_schema(file))
+    texts = {"kind": pl.String, "label": pl.String}
+    return any(found == texts | {"vector": pl.List(real)} for real in (pl.Float32, pl.Float64))
+
+
+HALLMARKS: dict[str, Callable[[Path], bool]] = {
+    "safetensors": _is_safetensors,
+    "npz": _is_npz,
+    "word2vec": _is_word2vec,
+    "parquet": _is_parquet,
+}
 
 
 def embeddings(trained: TrainedModel) -> dict[str, NDArray[np.floating]]:

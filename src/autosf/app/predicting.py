@@ -124,7 +124,8 @@ class AskableModel:
 
     def predict_many(self, queries: object, top: int = 10, known: str = "mark") -> pl.DataFrame:
         """The best answers of many queries: a frame or a mapping with two of the columns head, relation and tail,
-        or triples, as a list or three columns, with "?" or None for what is asked of each.
+        or triples, as a list or three columns, with "?" or None for what is asked of each. Triples of a list
+        may be dicts that lack it.
 
         Of two columns come back the two, the answer as entity or relation, score and known; queries in their
         order. Of triples: the number of the question, from 1, what was asked, the triple with the answer put

@@ -13,11 +13,12 @@ from autosf.app.given import described
 from autosf.app.predicting import ROLES, filled, hidden_answers, refuse_options
 from autosf.errors import UserError, quoted, shown
 from autosf.graph.dialects import TableOptions, form_of
-from autosf.graph.frames import table_of
+from autosf.graph.frames import is_triple, table_of
 from autosf.graph.layouts import extension
 from autosf.graph.rdf import FORMATS as RDF
 from autosf.graph.reading import read_file
 from autosf.graph.text_lines import line_where
+from autosf.graph.vocabulary import is_unicode
 from autosf.whole import whole_file
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ MISSING = "?"
 
 def read_questions(path: Path, asked: AskableModel) -> pl.DataFrame:
     """The rows of a file as head, relation and tail: each with one ?, or none with any; all other labels known."""
-    if not path.is_file():
+    if not path.exists():
         raise UserError(f"{shown(path)}: there is no such file")
+    if not path.is_file():  # it is read more than once
+        raise UserError(f"{shown(path)}: expected a file, found a device or a pipe; save the questions first")
     if extension(path) in FRAMES:
         questions = triples_in(read_frame(path), shown(path))
     else:
@@ -101,7 +104,7 @@ def answers_of(asked: AskableModel, queries: object, top: int, known: str) -> pl
 
 
 def table_given(queries: object) -> pl.DataFrame:
-    """What a program gives as a frame: a frame already, a mapping of columns, or a list or an array of triples."""
+    """What a program gives as a frame: a frame already, a mapping of columns, or rows of a list or an array."""
     if isinstance(queries, pl.LazyFrame):
         queries = queries.collect()
     table = queries if isinstance(queries, pl.DataFrame) else _table_of_columns(columns_given(queries))
@@ -112,44 +115,64 @@ def _table_of_columns(columns: dict[str, Any]) -> pl.DataFrame:
     try:
         return pl.DataFrame(columns)
     except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
-        told = ", ".join(
-            f"{len(column)} in {name}" for name, column in columns.items() if hasattr(column, "__len__")
-        )
-        raise UserError(
-            f"queries: expected columns of labels, all of one length, found {quoted(told)[1:-1]}"
-        ) from None
+        raise UserError(f"queries: {_fault_of(columns)}") from None
+
+
+def _fault_of(columns: dict[str, Any]) -> str:
+    """What keeps columns from being a table of labels."""
+    lists = {
+        name: column
+        for name, column in columns.items()
+        if hasattr(column, "__getitem__") and not isinstance(column, str) and getattr(column, "ndim", 1) == 1
+    }
+    if len({len(column) for column in lists.values()}) > 1:
+        told = quoted(", ".join(f"{len(column)} in {name}" for name, column in lists.items()))[1:-1]
+        return f"expected columns of labels, all of one length, found {told}"
+    for name, column in lists.items():
+        for label in column:
+            if label is not None and not (isinstance(label, str) and is_unicode(label)):
+                return f"expected labels as text, found {described(label)} in {quoted(name)}"
+    kinds = quoted(", ".join(f"{type(column).__name__} as {name}" for name, column in columns.items()))[1:-1]
+    return f"expected lists of labels as text, found {kinds}"
 
 
 def columns_given(queries: Any) -> dict[str, Any]:
     """The columns of a mapping, of a pandas frame, or of rows; what is missing there is None."""
     if isinstance(queries, Mapping):
         return {str(name): column for name, column in queries.items()}
-    if isinstance(queries, list | tuple | np.ndarray):
-        rows = list(queries)
-        for row, triple in enumerate(rows, 1):
-            if isinstance(triple, str) or not hasattr(triple, "__len__") or len(triple) != len(ROLES):
-                found = quoted(repr(triple))
-                raise UserError(
-                    f"queries: row {row}: expected a triple (head, relation, tail), found {found}"
-                )
+    if isinstance(queries, list | tuple) or (isinstance(queries, np.ndarray) and queries.ndim == 2):
+        rows = [_triple_of(row, f"queries: row {number}") for number, row in enumerate(queries, 1)]
         return {role: [triple[side] for triple in rows] for side, role in enumerate(ROLES)}
     if hasattr(queries, "iloc") and hasattr(queries, "to_dict"):
         return {
             str(name): [None if value != value else value for value in column]  # pandas has NaN for it
             for name, column in queries.to_dict("list").items()
         }
-    raise UserError(
-        f"queries: expected a frame, columns by name or a list of triples, found {described(queries)}"
-    )
+    expected = "expected a frame, columns by name, a list of triples or an array of n x 3"
+    raise UserError(f"queries: {expected}, found {described(queries)}")
+
+
+def _triple_of(row: Any, place: str) -> list[Any]:
+    """A row by its roles' names, of which one may be missing, or in their order."""
+    if isinstance(row, Mapping) and set(row) <= set(ROLES):
+        return [row.get(role) for role in ROLES]
+    if is_triple(row):
+        return list(row)
+    raise UserError(f"{place}: expected a triple (head, relation, tail), found {quoted(repr(row))}")
 
 
 def triples_in(table: pl.DataFrame, place: str) -> pl.DataFrame:
     """Head, relation and tail of a table of three columns or more, with ? for what is null."""
     if table.is_empty():
         return pl.DataFrame(schema=dict.fromkeys(ROLES, pl.String))
-    labels = ~(cs.float() | cs.boolean() | cs.nested())
+    labels = ~(cs.float() | cs.boolean() | cs.nested() | cs.object())
     told = table.with_columns(labels.cast(pl.String).fill_null(MISSING))
     return pl.DataFrame(dict(zip(ROLES, table_of(told, place).columns, strict=True)))
+
+
+def are_whole(questions: pl.DataFrame) -> bool:
+    """Whether they are triples to be judged, as none asks for anything."""
+    return len(questions) > 0 and not any((questions[role] == MISSING).any() for role in ROLES)
 
 
 def answers_to(asked: AskableModel, questions: pl.DataFrame, top: int, known: str) -> pl.DataFrame:
@@ -157,10 +180,10 @@ def answers_to(asked: AskableModel, questions: pl.DataFrame, top: int, known: st
 
     Whole triples are judged instead, a row each.
     """
+    if are_whole(questions):
+        return asked.judge(questions)
     wanted = {role: questions[role] == MISSING for role in ROLES}
     kinds = [role for role in ROLES if wanted[role].any()]
-    if not kinds and len(questions):
-        return asked.judge(questions)
     numbered = questions.with_row_index("row")
     parts = [
         _answers_of_kind(asked, role, numbered.filter(wanted[role]), top, known)

@@ -26,6 +26,7 @@ from autosf.embedding.sealed_folder import (
     OWN_KEYS,
     Kind,
     is_sealed,
+    names_sealed,
     open_sealed,
     refuse_to_replace,
     save_sealed,
@@ -115,6 +116,12 @@ def refuse_other_files(folder: Path) -> None:
 def is_model_folder(path: Path | str) -> bool:
     """Whether a path is a folder that says it holds a model."""
     return is_sealed(Path(path), KIND)
+
+
+def is_file_of_model(path: Path) -> bool:
+    """Whether a model folder holds the file, or the one that a link leads to, as a part of itself."""
+    place = path.resolve()
+    return place.name in names_sealed(place.parent, KIND)
 
 
 def _file_names(record: Mapping[str, Any]) -> Sequence[str]:

@@ -83,6 +83,15 @@ def is_sealed(folder: Path, kind: Kind) -> bool:
         return False
 
 
+def names_sealed(folder: Path, kind: Kind) -> set[str]:
+    """The files of a folder of this kind, its manifest among them; none if it says it is of another, or none."""
+    try:
+        files = _manifest_of_kind(folder, kind).get("files")
+    except (UserError, OSError):
+        return set()
+    return {kind.manifest, *(files if isinstance(files, dict) else ())}
+
+
 def _manifest(folder: Path, kind: Kind) -> dict[str, Any]:
     """The manifest, if its seal holds and this version of the program reads it."""
     record = _manifest_of_kind(folder, kind)

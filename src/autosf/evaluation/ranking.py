@@ -137,9 +137,9 @@ class Ranking:
         )
 
     @torch.no_grad()
-    def of_scores(self, scorer: Scorer) -> Ranks:
-        """The same for a model of any kind."""
-        space = _Workspace.without_rows(self._known.tails.width, self._batch)
+    def of_scores(self, scorer: Scorer, device: str = "cpu") -> Ranks:
+        """The same for a model of any kind, which is asked, and answers, on the device."""
+        space = _Workspace.without_rows(self._known.tails.width, self._batch, device)
 
         def usable(scores: Tensor) -> Passes:
             whole = torch.nan_to_num(scores.T, nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
@@ -169,10 +169,10 @@ class Ranking:
 
 
 def rank_scores(
-    scorer: Scorer, triples: NDArray[np.int32], known: KnownAnswers, *, batch: int = 512
+    scorer: Scorer, triples: NDArray[np.int32], known: KnownAnswers, *, batch: int = 512, device: str = "cpu"
 ) -> Ranks:
     """As `rank`, for a model of any kind; it is asked for at most `batch` queries at a time."""
-    return Ranking(triples, known, batch=batch).of_scores(scorer)
+    return Ranking(triples, known, batch=batch).of_scores(scorer, device)
 
 
 @torch.no_grad()
@@ -235,10 +235,11 @@ class _Workspace:
         )
 
     @classmethod
-    def without_rows(cls, entities: int, batch: int) -> _Workspace:
+    def without_rows(cls, entities: int, batch: int, device: str) -> _Workspace:
         """One for scores that somebody else computes, in float32."""
-        scratch = torch.empty(max(SCRATCH, batch, MOST))
-        return cls(torch.empty(entities, 0), 0.0, torch.empty(0), scratch, batch, chunk=entities)
+        rows = torch.empty(entities, 0, device=device)
+        scratch = rows.new_empty(max(SCRATCH, batch, MOST))
+        return cls(rows, 0.0, rows.new_empty(0), scratch, batch, chunk=entities)
 
     def passes(self, query: Tensor) -> Passes:
         """The scores of some queries by chunks of entities; a chunk is overwritten by the next."""

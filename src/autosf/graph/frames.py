@@ -173,13 +173,14 @@ def _from_rows(source: Any, place: str) -> pl.DataFrame:
             raise UserError(f"{place}: expected an array of n x 3, found {shape}")
         return pl.DataFrame([_series(f"{at}", _plain(source[:, at]), place) for at in range(3)])
     for row, triple in enumerate(source, start=1):
-        if not _is_triple(triple):
+        if not is_triple(triple):
             found = quoted(repr(triple))
             raise UserError(f"{place}: row {row}: expected a triple (head, relation, tail), found {found}")
     return pl.DataFrame([_series(f"{at}", [triple[at] for triple in source], place) for at in range(3)])
 
 
-def _is_triple(row: object) -> bool:
+def is_triple(row: object) -> bool:
+    """Whether a row in memory is a head, a relation and a tail in their order: a list, a tuple or an array."""
     if isinstance(row, np.ndarray):
         return bool(row.shape == (3,))
     return isinstance(row, list | tuple) and len(row) == 3

@@ -8,8 +8,16 @@ import pytest
 import torch
 
 from autosf.app.cli import run
+from autosf.app.comparing import arena_of
+from autosf.app.contestants import contestants_in
 from autosf.app.graphs import graph_of
-from autosf.app.interop.pykeen_families import FAMILIES, family_named, train_family, triples_factory
+from autosf.app.interop.pykeen_families import (
+    FAMILIES,
+    family_named,
+    train_family,
+    training_loop,
+    triples_factory,
+)
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError
 from autosf.evaluation.metrics import summarise
@@ -113,11 +121,22 @@ def test_the_best_validated_weights_are_kept_and_training_stops_when_nothing_imp
     assert all(torch.equal(kept[name], rows) for name, rows in seen[1].items())
 
 
+def test_a_family_is_trained_and_ranked_on_the_device_of_the_comparison():
+    """On one that holds no numbers: what it is told shows that it was there."""
+    graph, settings = random_graph(), TrainingSettings(dimension=8, epochs=1)
+    loop, _ = training_loop(graph, family_named("TransE"), settings, 0, "meta")
+    assert {rows.device.type for group in loop.optimizer.param_groups for rows in group["params"]} == {"meta"}
+    (family,) = contestants_in(["pykeen:TransE"])
+    with pytest.raises(UserError, match=r"PyKEEN could not train TransE .*meta"):
+        family.measure(arena_of(graph, settings, "valid", "meta"), 0)
+    assert family.measure(arena_of(graph, settings, "valid", "cpu"), 0)["valid"]["mrr"] > 0
+
+
 def test_a_comparison_has_a_row_for_a_family(capfd):
     options = ["--epochs", "1", "--dimension", "8", "--json"]
     assert run(["compare", "nations", "--models", "distmult,pykeen:TransE", *options]) == 0
     ours, theirs = json.loads(capfd.readouterr().out)["rows"]
-    assert theirs["kind"] == "pykeen"
+    assert (theirs["kind"], theirs["device"]) == ("pykeen", ours["device"])
     assert 0 < theirs["test"]["mrr"] <= 1
     assert theirs["test"]["count"] == ours["test"]["count"] == 201
     assert theirs["seconds"] >= theirs["train_seconds"] > 0

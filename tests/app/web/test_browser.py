@@ -17,8 +17,9 @@ import pytest
 from autosf.embedding.model_folder import save_model
 from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
+from autosf.search.record import OUT_OF_TIME
 from random_models import random_graph, random_model
-from searched_run import NASTY, ended_run, nasty_graph
+from searched_run import NASTY, add_trials, ended_run, finish, made_run, nasty_graph, tried
 
 pytestmark = pytest.mark.browser
 LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
@@ -110,6 +111,29 @@ def test_the_live_view_of_an_ended_search_is_sound(opened, address, width, schem
     page.locator("#more").click()
     page.locator("#leaderboard tbody tr").nth(20).wait_for()
     assert_sound(page, width)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "ending", "named"),
+    [
+        ("free", OUT_OF_TIME, "The best guess"),
+        ("free", "all 24 structures are tried", "The winner"),
+        ("random", OUT_OF_TIME, "The winner"),
+    ],
+)
+def test_the_winner_is_the_best_guess_where_the_time_ended_before_the_finals(
+    opened, tmp_path, strategy, ending, named
+):
+    run = made_run(tmp_path / "run", nasty_graph(), strategy)
+    add_trials(run, tried())
+    finish(run, ending)
+    with serving(run.folder) as url:
+        page = opened(url + "live")
+        page.locator("#best svg.structure").wait_for()
+        assert page.locator("#best-title").text_content() == named
+        told = page.get_by_text("The time ended before the finals: it is the best guess from all trainings")
+        assert told.count() == (named == "The best guess")
+        assert_sound(page, 1280)
 
 
 def test_a_leaderboard_too_long_to_show_says_so(opened, address):

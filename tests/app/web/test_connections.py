@@ -7,7 +7,8 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from autosf.app.web import connections
-from autosf.app.web.connections import Connection, source_of
+from autosf.app.web.connections import Connection
+from autosf.app.web.guard import source_of
 from autosf.app.web.server import configured
 
 SECONDS = 0.3

@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from starlette.testclient import TestClient
 
 from autosf.app.commands.serve import policy_of, url_of
 from autosf.app.web.guard import Policy, Purses, cookie_value, is_loopback, is_our_name
+from autosf.app.web.server import application
 from autosf.errors import UserError
 
 TOKEN = "a-token-of-length"
@@ -147,6 +149,17 @@ def test_too_many_requests_are_answered_with_when_to_come_back(site_with, client
     answers = [slow.get("/api/health") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert answers[2].headers["retry-after"] == "1"
+
+
+def test_addresses_of_version_6_that_one_may_have_share_a_rate(site_with, trained):
+    app = application(site_with(trained), replace(HERE, rate=0.001, burst=2))
+
+    def asked_from(address: str) -> int:
+        return TestClient(app, "http://localhost", client=(address, 50000)).get("/api/health").status_code
+
+    assert [asked_from(f"2001:db8::{number}") for number in range(1, 4)] == [200, 200, 429]
+    assert asked_from("2001:db8:0:1::1") == 200
+    assert [asked_from(f"192.0.2.{number}") for number in range(3)] == [200, 200, 200]
 
 
 def test_a_cookie_says_nothing_of_the_token():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from autosf.app.predicting import AskableModel
 
+TOP = 10
 graph_option = click.option(
     "--graph",
     "source",
@@ -107,7 +108,7 @@ def classify(model: str, negatives: Path | None, seed: int, source: str | None, 
 @click.option("--each", type=click.IntRange(1), help="New facts: at most so many of one head and relation.")
 @click.option("--all-pairs", is_flag=True, help="New facts: of all heads and relations, also unseen pairs.")
 @click.option("--loops", is_flag=True, help="New facts: also of an entity with itself.")
-@click.option("--top", default=10, show_default=True, help="How many answers, to each question.")
+@click.option("--top", type=int, help="How many answers, to each question. [default: 10]")
 @click.option("--hide-known", is_flag=True, help="Leave out what the graph has already.")
 @click.option(
     "--out",
@@ -117,7 +118,7 @@ def classify(model: str, negatives: Path | None, seed: int, source: str | None, 
 @graph_option
 @json_option
 def predict(
-    model: str, source: str | None, top: int, out: Path | None, as_json: bool, **question: Any
+    model: str, source: str | None, top: int | None, out: Path | None, as_json: bool, **question: Any
 ) -> None:
     """Ask MODEL for tails, heads, relations or new facts.
 
@@ -148,7 +149,7 @@ def predict(
 
 
 def asking(
-    top: int,
+    top: int | None,
     *,
     head: str | None,
     relation: str | None,
@@ -168,21 +169,26 @@ def asking(
         raise click.UsageError("--each, --all-pairs and --loops go with --new-facts")
     if hide_known and (wants_facts or near is not None or len(given) == 3):
         raise click.UsageError("--hide-known goes with two of --head, --relation and --tail, or with --from")
-    known = "hide" if hide_known else "mark"
+    if top is not None and len(given) == 3:
+        raise click.UsageError("--top goes with questions; a whole triple is judged")
+    known, most = "hide" if hide_known else "mark", TOP if top is None else top
+    limit = "--hide-known" if hide_known else "--top" if top is not None else None
     kinds = (near is not None) + (questions is not None) + wants_facts  # beside a triple's own roles
     if wants_facts and kinds == 1 and set(given) <= {"relation"}:
         return (
-            lambda asked: facts_of(asked, top, relation, each=each, all_pairs=all_pairs, loops=loops)
+            lambda asked: facts_of(asked, most, relation, each=each, all_pairs=all_pairs, loops=loops)
         ), "New facts"
     if near is not None and kinds == 1 and not given:
-        return (lambda asked: warned(asked, {"near": near}).neighbours(near, top)), f"Near {_shown(near)}"
+        return (lambda asked: warned(asked, {"near": near}).neighbours(near, most)), f"Near {_shown(near)}"
     if questions is not None and kinds == 1 and not given:
-        return (lambda asked: answers_from(questions, asked, top, known)), f"Questions of {questions.name}"
+        return (
+            lambda asked: answers_from(questions, asked, most, known, limit)
+        ), f"Questions of {questions.name}"
     told = "  ".join("?" if label is None else _shown(label) for label in named.values())
     if not kinds and len(given) == 3:
         return (lambda asked: warned(asked, named).judge([tuple(named.values())])), told
     if not kinds and len(given) == 2:
-        return (lambda asked: warned(asked, named).predict_many(given, top, known).drop(*given)), told
+        return (lambda asked: warned(asked, named).predict_many(given, most, known).drop(*given)), told
     raise click.UsageError(
         "expected two of --head, --relation and --tail, or all three, or --near, or --from,"
         " or --new-facts (with --relation or without)"
@@ -199,11 +205,19 @@ def warned(asked: AskableModel, labels: Mapping[str, str | None]) -> AskableMode
     return asked
 
 
-def answers_from(path: Path, asked: AskableModel, top: int, known: str) -> pl.DataFrame:
-    """The answers to the questions of a file, with a word on labels that the model has learnt nothing of."""
-    from autosf.app.questions import MISSING, answers_to, read_questions
+def answers_from(path: Path, asked: AskableModel, top: int, known: str, limit: str | None) -> pl.DataFrame:
+    """The answers to the questions of a file, with a word on labels that the model has learnt nothing of.
+
+    `limit` is an option given that leaves answers out: whole triples are judged, all of them.
+    """
+    from autosf.app.questions import MISSING, answers_to, are_whole, read_questions
+    from autosf.errors import UserError, shown
 
     questions = read_questions(path, asked)
+    if limit and are_whole(questions):
+        raise UserError(
+            f"{shown(path)}: {limit} goes with questions, found none with a {MISSING}; whole triples are judged"
+        )
     entities = {*questions["head"], *questions["tail"]} - {MISSING}
     relations = {*questions["relation"]} - {MISSING}
     unseen = asked.unseen(sorted(entities), sorted(relations))
@@ -237,7 +251,9 @@ def _shown(label: str) -> str:
     help="The file's form; pykeen is a folder.",
 )  # fmt: skip
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace any file OUT, not just an earlier export.")
+@click.option(
+    "--force", is_flag=True, help="Replace any file OUT, not just an earlier export; never one of a model."
+)
 @json_option
 def export(model: str, form: str, out: Path, force: bool, as_json: bool) -> None:
     """Write the embeddings of MODEL to the file OUT.

@@ -125,11 +125,12 @@ def train_family(
     seed: int,
     clock: Callable[[], float],
     validate: Callable[[PykeenScorer], float] | None,
+    device: str = "cpu",
     watch: Callable[[int], None] = lambda _: None,
 ) -> TrainedFamily:
     """Train with the settings that are not of our trainer alone: dimension, epochs, batch size, stopping."""
     with quiet():
-        loop, factory = training_loop(graph, family, settings, seed)
+        loop, factory = training_loop(graph, family, settings, seed, device)
         done, best_epoch, best_mrr, spent = 0, 0, -1.0, 0.0
         best_state: dict[str, Tensor] = {}
         stretch = settings.validate_every or settings.epochs
@@ -166,9 +167,9 @@ def query_count(graph: KnowledgeGraph) -> int:
 
 
 def training_loop(
-    graph: KnowledgeGraph, family: Family, settings: TrainingSettings, seed: int
+    graph: KnowledgeGraph, family: Family, settings: TrainingSettings, seed: int, device: str
 ) -> tuple[Any, Any]:
-    """PyKEEN's loop and the triples it goes through."""
+    """PyKEEN's loop, which trains where its model is, and the triples it goes through."""
     from pykeen.models import model_resolver
     from pykeen.training import LCWATrainingLoop
 
@@ -182,7 +183,7 @@ def training_loop(
         loss=MulticlassLoss(),
         random_seed=seed,
         **family.arguments_for(settings.dimension),
-    )
+    ).to(device)
     optimiser = torch.optim.Adam(model.get_grad_params(), lr=family.learning_rate, weight_decay=WEIGHT_DECAY)
     return LCWATrainingLoop(model=model, triples_factory=factory, optimizer=optimiser), factory
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from autosf.app.web.guard import is_address, is_loopback
+from autosf.app.web.guard import is_loopback, source_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -56,10 +55,3 @@ class Connection(H11Protocol):
     def _of_its_source(self) -> int:
         """How many connections there are from the same place."""
         return sum(isinstance(one, Connection) and one._source == self._source for one in self.connections)
-
-
-def source_of(address: str) -> str:
-    """An address; of IPv6 its first half, as whoever has one address has all that share it."""
-    if not is_address(address) or ip_address(address).version == 4:
-        return address
-    return str(ip_network(f"{address}/64", strict=False).network_address)

@@ -12,7 +12,7 @@ import json
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -71,7 +71,7 @@ def guarded(app: App, policy: Policy, clock: Callable[[], float]) -> App:
         headers = dict(scope["headers"])
         if not is_our_name(headers.get(b"host", b"").decode("latin-1"), policy):
             return await refuse(safe, 421, "this server does not answer to that Host")
-        if not purses.spend(scope["client"][0] if scope.get("client") else ""):
+        if not purses.spend(source_of(scope["client"][0] if scope.get("client") else "")):
             return await refuse(safe, 429, "too many requests; wait a moment", ((b"retry-after", b"1"),))
         if policy.token is not None and (shown := link_token(scope)) is not None:
             return await let_in_by_link(scope, shown, safe, policy)
@@ -118,6 +118,13 @@ def is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def source_of(address: str) -> str:
+    """An address; of IPv6 its first half, as whoever has one address has all that share it."""
+    if not is_address(address) or ip_address(address).version == 4:
+        return address
+    return str(ip_network(f"{address}/64", strict=False).network_address)
 
 
 def is_loopback(host: str) -> bool:

@@ -12,6 +12,7 @@ const STATES = {
   training: "training the winner",
   ended: "ended",
 };
+const OUT_OF_TIME = "the time is used up"; // an ending, as the server words it
 let rows = FIRST_ROWS;
 let version = "";
 let wait = POLL;
@@ -44,7 +45,7 @@ async function showStatus(status) {
   await showRunning(search);
   show("best-explore", status.model_state === "ready");
   if (search.version !== version) {
-    await showResults();
+    await showResults(search.strategy);
     version = search.version;
   }
 }
@@ -99,26 +100,34 @@ async function card(trial, state) {
   );
 }
 
-async function showResults() {
+async function showResults(strategy) {
   const found = await ask("/api/leaderboard", { limit: rows });
   const any = found.leaderboard.length > 0;
   for (const part of ["best", "curves", "standings"]) show(part, any);
   if (!any) return;
-  await showBest(found);
+  await showBest(found, lacksFinals(found, strategy));
   await showLeaderboard(found);
   byId("search-curve").replaceChildren(await drawing("/drawings/search.svg"));
   byId("learning-curves").replaceChildren(await drawing("/drawings/curves.svg"));
 }
 
-async function showBest(found) {
+/** Whether the winner is the best guess, as fresh seeds had no time. */
+function lacksFinals(found, strategy) {
+  return found.decided_by === "trainings" && strategy === "free" && found.ending === OUT_OF_TIME;
+}
+
+async function showBest(found, isGuess) {
   const best = found.best;
-  say("best-title", found.state === "ended" || found.state === "training" ? "The winner" : "Best so far");
+  const named = isGuess ? "The best guess" : "The winner";
+  say("best-title", found.state === "ended" || found.state === "training" ? named : "Best so far");
   const sampled = found.playoff ? " in the search" : "";
   byId("best-drawing").replaceChildren(await structureDrawing(best.structure));
   say("best-name", best.names.length ? best.names.join(", ") : "A new structure");
   say("best-measured", `Validation MRR ${measured(best)}${sampled}`);
   say("best-formula", best.formula);
-  byId("best-chances").replaceChildren(...[...chances(best), ...onTheWhole(found.playoff ?? [])].map((line) => element("li", {}, line)));
+  const guess = isGuess ? ["The time ended before the finals: it is the best guess from all trainings"] : [];
+  const lines = [...guess, ...chances(best), ...onTheWhole(found.playoff ?? [])];
+  byId("best-chances").replaceChildren(...lines.map((line) => element("li", {}, line)));
 }
 
 function measured(row) {
