@@ -16,6 +16,7 @@ from autosf.algebra.invariance import canonical
 from autosf.algebra.zoo import named
 from autosf.app.cli import run as autosf
 from autosf.app.final_model import final_model, has_model_of_winner, kept_entities, kept_model
+from autosf.app.found import Found
 from autosf.app.pages import environment
 from autosf.app.predicting import load
 from autosf.app.report import write_report
@@ -364,11 +365,19 @@ def test_a_user_is_told_in_one_line(tmp_path, ended, capfd):
         [tmp_path],
         [ended.folder, "--with", tmp_path],
         [ended.folder, "--out", tmp_path / "a" / "b"],
+        [ended.folder, "--out", ""],
+        [ended.folder, "--out", "."],
     ):
         (tmp_path / "a").write_text("a file", encoding="utf-8")
         code, err = answered(capfd, *arguments)
         assert code == 2
         assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("out", [".", "", "..", 5])
+def test_a_page_that_would_be_no_file_is_refused_in_python(ended, out):
+    with pytest.raises(UserError, match=r"expected a (file to write, found a folder|path, found)"):
+        Found(ended.folder, outcome_of(ended)).report(out)
 
 
 def test_time_is_that_of_the_clock_on_the_wall(report):

@@ -231,6 +231,36 @@ def test_a_folder_that_is_used_is_refused_with_what_goes_on(searched, tmp_path, 
         assert (code, err) == (2, f"autosf: {graph}: not a run: it has no run.json\n")
 
 
+def test_a_run_may_be_named_by_the_folder_one_is_in(searched, monkeypatch, capfd):
+    _, folder, result = searched
+    monkeypatch.chdir(folder)
+    for name in (".", "", str(folder / "graph" / "..")):
+        for command in ("resume", "leaderboard"):
+            code, told, _ = answered(capfd, command, name)
+            assert (code, told["leaderboard"]) == (0, result["leaderboard"])
+        assert autosf.resume(name).path == folder
+    assert answered(capfd, "report", ".", "--no-human", "--out", "../report.html")[0] == 0
+
+
+@pytest.mark.parametrize("place", ["rules", "/"])
+def test_the_folder_one_is_in_is_told_where_it_is_no_run(graph, monkeypatch, capfd, place):
+    monkeypatch.chdir(graph.parent / place)
+    for name in (".", "..", ""):
+        for command in ("resume", "leaderboard", "report", "serve"):
+            code, _, err = answered(capfd, command, name)
+            assert (code, err.count("\n")) == (2, 1)
+        with pytest.raises(UserError, match="not a run"):
+            autosf.resume(name)
+
+
+def test_the_tuning_is_beside_the_run_however_that_is_named(tmp_path, monkeypatch):
+    (tmp_path / "run" / "graph").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "run")
+    for name in (".", "graph/..", tmp_path / "run"):
+        assert tuning_folder(Path(name)) == tmp_path / "run.tuning"
+    assert tuning_folder(Path("graph")) == Path("graph.tuning")
+
+
 def test_the_papers_settings_can_be_chosen(graph, tmp_path, capfd):
     wish = ["--strategy", "paper", "--parents", "2", "--candidates", "9", "--chosen", "3", "--rounds", "1"]
     code, result, _ = answered(capfd, "search", graph, *SMALL, *wish, "--out", tmp_path / "run")

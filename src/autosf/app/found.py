@@ -101,7 +101,7 @@ class Found:
         """Write what the search found as a page, `report.html` in its folder unless told otherwise; its path."""
         from autosf.app.report import NAME, write_report
 
-        place = Path(out) if out is not None else self.path / NAME
+        place = path_given("out", out) if out is not None else self.path / NAME
         write_report(open_run(self.path), place)
         return place
 
@@ -239,7 +239,7 @@ def resume(
             return Found(opened.folder, outcome)
         graph = graph_again(opened)
     described = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
-    with tracked(track, folder.name, described) as tracker:
+    with tracked(track, opened.folder.name, described) as tracker:
         return finished(opened, graph, workers, seconds, place, site, tracker, trials)
 
 

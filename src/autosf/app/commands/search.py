@@ -274,7 +274,7 @@ def resume(
                 return answer(result, as_json, lambda: result_for_people(result))
             graph = graph_again(opened, say)
         what = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
-        with tracked(track, run.name, what | opened.plan.settings.as_dict(), say) as tracker:
+        with tracked(track, opened.folder.name, what | opened.plan.settings.as_dict(), say) as tracker:
             result = brought_to_its_end(opened, graph, workers, seconds, place, site, tracker, trials)
     return answer(result, as_json, lambda: result_for_people(result))
 
