@@ -28,6 +28,7 @@ from autosf.app.report.page import page
 from autosf.app.report.portrait import case_headings, portrait
 from autosf.app.report.search_story import Predicted, covered, over_seeds, rank_correlation
 from autosf.app.run_results import near, outcome_of, structure_meant, zoo_names
+from autosf.app.searching import asked
 from autosf.errors import UserError
 from autosf.evaluation.metrics import by_group, each_relation, summarise
 from autosf.evaluation.ranking import rank
@@ -254,6 +255,16 @@ def test_a_stopped_search_says_how_to_go_on(tmp_path, graph):
     run = made_run(tmp_path / "run", graph)
     add_trials(run, tried(3))
     assert "`autosf resume run` goes on" in render(run)
+
+
+def test_a_search_that_was_made_longer_is_told_with_what_was_asked_for_last(tmp_path, graph):
+    run = made_run(tmp_path / "run", graph)
+    assert "resumed with" not in render(run)
+    longer = asked(run, outcome_of(run), {"trials": 48, "budget": 90.0})
+    told = content_of(longer).circumstances
+    assert told.asked == {"trials": 48, "budget": 90.0}
+    assert {"trials": 48, "budget": 90.0}.items() <= told.search.items()
+    assert "Afterwards it was resumed with trials 48, budget 90.0." in render(longer)
 
 
 def test_a_page_of_nothing_is_a_page(tmp_path, graph):

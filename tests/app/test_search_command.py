@@ -23,7 +23,7 @@ from autosf.app.request import Request, requested
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
 from autosf.app.search_tables import chances, in_disguise, leaderboard_for_people, one_seed_why
-from autosf.app.searching import begun, gone_without_cluster, often_validated, served
+from autosf.app.searching import asked, begun, gone_without_cluster, often_validated, served
 from autosf.app.tuned_first import keep_request, tuning_folder
 from autosf.embedding.model_folder import load_model
 from autosf.embedding.settings import TrainingSettings
@@ -32,6 +32,7 @@ from autosf.graph.reading import read_graph
 from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
 from autosf.runs.cluster import Site
+from autosf.runs.ledger import opened_ledger
 from autosf.runs.run import open_run
 from autosf.runs.shared_graph import shared
 from autosf.runs.workers import Progress
@@ -412,6 +413,38 @@ def test_a_search_that_had_its_trials_is_made_longer(graph, tmp_path, capfd, str
     assert answered(capfd, "resume", tmp_path / "run")[1] == longer
     found = autosf.resume(tmp_path / "run", trials=few)
     assert found.best.structure == from_rows(longer["best"]["structure"]), "fewer change nothing"
+
+
+def test_what_a_search_is_asked_for_last_is_what_it_goes_on_with(graph, tmp_path, capfd):
+    run = small_run(graph, tmp_path / "run")
+    assert answered(capfd, "resume", run.folder, "--workers", 1)[0] == 0
+    for wish in ({"trials": 5}, {"budget": 60.0}, {"trials": 4}):
+        asked(open_run(run.folder), outcome_of(run), wish)
+    asked_for = open_run(run.folder).plan.search
+    assert (asked_for["trials"], asked_for["budget"]) == (4, 60.0)
+    code, stopped, _ = answered(capfd, "leaderboard", run.folder)
+    assert (code, stopped["state"], stopped["ending"]) == (0, "stopped", None)
+    code, result, _ = answered(capfd, "resume", run.folder, "--workers", 1)
+    assert (code, result["trials"], result["ending"]) == (0, 4, "all 4 trials are done")
+    assert answered(capfd, "resume", run.folder, "--budget", "2m")[1] == result, "more time changes nothing"
+    assert open_run(run.folder).plan.search["budget"] == 60.0
+
+
+def test_a_damaged_wish_is_told_in_a_line(graph, tmp_path, capfd):
+    run = small_run(graph, tmp_path / "run")
+    with opened_ledger(run.ledger, time.time, writes=True) as ledger:
+        ledger.add_event("asked", "5")
+    code, _, err = answered(capfd, "resume", run.folder)
+    assert (code, err.count("\n"), "expected what was asked for, found a damaged row" in err) == (2, 1, True)
+
+
+def test_a_graph_that_has_changed_keeps_a_search_from_being_opened_again(graph, tmp_path, capfd):
+    run = small_run(graph, tmp_path / "run")
+    _, result, _ = answered(capfd, "resume", run.folder, "--workers", 1)
+    (graph / "train.tsv").write_text("e0\trelation\te1\n")
+    assert answered(capfd, "resume", run.folder, "--trials", 9)[0] == 2
+    assert answered(capfd, "leaderboard", run.folder)[1] == result
+    assert open_run(run.folder).plan.search["trials"] == 3
 
 
 def test_what_has_ended_is_resumed_in_python_without_its_graph(graph, tmp_path, capfd):

@@ -18,7 +18,16 @@ from autosf.app.graphs import graph_for_programs
 from autosf.app.predicting import AskableModel, load
 from autosf.app.request import PLAYOFF, PLAYOFF_SEEDS, TUNING_SHARE, refuse_unsearchable, requested
 from autosf.app.run_results import called, outcome_of, standing_as_json, zoo_names
-from autosf.app.searching import begun, forget_failures, gone_without_cluster, graph_again, is_done, served
+from autosf.app.searching import (
+    asked,
+    begun,
+    forget_failures,
+    gone_without_cluster,
+    graph_again,
+    is_done,
+    new_wish,
+    served,
+)
 from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
 from autosf.app.tuned_first import pending, requested_graph
@@ -190,7 +199,7 @@ def search(
     with tracked(track, folder.name, described) as tracker:
         run = begun(read, request, folder, workers=workers)
         with gone_without_cluster(run, site):
-            return finished(run, read, workers, None, place, site, tracker)
+            return finished(run, read, workers, place, site, tracker)
 
 
 def whole_numbers(**given: Any) -> dict[str, Any]:
@@ -228,43 +237,41 @@ def resume(
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     waiting = pending(folder)
     if waiting:
-        graph = requested_graph(folder, waiting.request)
-        opened = begun(graph, waiting.request, folder, workers=workers, is_pending=True)
+        request = waiting.request.longer(seconds, trials)
+        graph = requested_graph(folder, request)
+        opened = begun(graph, request, folder, workers=workers, is_pending=True)
     else:
         opened = open_run(folder)
         if retry_failed:
             forget_failures(opened)
-        outcome = outcome_of(opened)
-        if is_done(outcome, seconds, trials) and has_model_of_winner(opened, outcome):
+        outcome, wish = outcome_of(opened), new_wish(opened, seconds, trials)
+        if is_done(outcome, wish) and has_model_of_winner(opened, outcome):
             return Found(opened.folder, outcome)
         graph = graph_again(opened)
+        opened = asked(opened, outcome, wish)
     described = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
     with tracked(track, opened.folder.name, described) as tracker:
-        return finished(opened, graph, workers, seconds, place, site, tracker, trials)
+        return finished(opened, graph, workers, place, site, tracker)
 
 
 def finished(
     run: Run,
     graph: KnowledgeGraph,
     workers: int | None,
-    budget: float | None,
     device: str,
     site: Site | None = None,
     tracker: Tracker = NOBODY,
-    trials: int | None = None,
 ) -> Found:
     """The run with its strategy at its end and its winner trained."""
     before = outcome_of(run)
-    if not is_done(before, budget, trials):
-        told = trial_log(tracker, past=before.records)
-        served(run, workers, budget, finished=told, site=site, trials=trials)
+    if before.state != "ended":
+        served(run, workers, finished=trial_log(tracker, past=before.records), site=site)
     final_model(
         run,
         graph,
         device,
         epoch_log(tracker, prefix="winner_"),
         contestant=lambda number: epoch_log(tracker, prefix=f"playoff{number}_"),
-        budget=budget,
     )
     found = Found(run.folder, outcome_of(run))
     tracker.words({"winner": found.best.structure, "ending": found.ending, **run.plan.settings.as_dict()})

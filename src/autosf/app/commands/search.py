@@ -175,7 +175,7 @@ def search(
         run = begun_in_sight(read, request, folder, workers)
         tracker.words(run.plan.settings.as_dict())
         with gone_without_cluster(run, site):
-            result = brought_to_its_end(run, read, workers, None, place, site, tracker)
+            result = brought_to_its_end(run, read, workers, place, site, tracker)
     answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -251,7 +251,7 @@ def resume(
     from autosf.app.duration import seconds_in
     from autosf.app.final_model import has_model_of_winner
     from autosf.app.run_results import outcome_of, result_of
-    from autosf.app.searching import forget_failures, graph_again, is_done
+    from autosf.app.searching import asked, forget_failures, graph_again, is_done, new_wish
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.app.tuned_first import pending, requested_graph
@@ -262,20 +262,22 @@ def resume(
     with telling_how_to_go_on(run):
         waiting = pending(run)
         if waiting:
-            graph = requested_graph(run, waiting.request)
-            opened = begun_in_sight(graph, waiting.request, run, workers, is_pending=True)
+            request = waiting.request.longer(seconds, trials)
+            graph = requested_graph(run, request)
+            opened = begun_in_sight(graph, request, run, workers, is_pending=True)
         else:
             opened = open_run(run)
             if retry_failed and (again := forget_failures(opened)):
                 say(f"{counted(again, 'failed trial')} to be tried again")
-            outcome = outcome_of(opened)
+            outcome, wish = outcome_of(opened), new_wish(opened, seconds, trials)
             result = result_of(opened, outcome)
-            if is_done(outcome, seconds, trials) and has_model_of_winner(opened, outcome):
+            if is_done(outcome, wish) and has_model_of_winner(opened, outcome):
                 return answer(result, as_json, lambda: result_for_people(result))
             graph = graph_again(opened, say)
+            opened = asked(opened, outcome, wish)
         what = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
         with tracked(track, opened.folder.name, what | opened.plan.settings.as_dict(), say) as tracker:
-            result = brought_to_its_end(opened, graph, workers, seconds, place, site, tracker, trials)
+            result = brought_to_its_end(opened, graph, workers, place, site, tracker)
     return answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -324,11 +326,9 @@ def brought_to_its_end(
     run: Run,
     graph: KnowledgeGraph,
     workers: int | None,
-    budget: float | None,
     device: str,
     site: Site | None = None,
     tracker: Tracker | None = None,
-    trials: int | None = None,
 ) -> dict[str, Any]:
     """Search until the strategy ends, train the winner, and tell the outcome; progress shows on stderr."""
     from autosf.algebra.structure import from_rows
@@ -337,22 +337,21 @@ def brought_to_its_end(
     from autosf.app.final_model import final_model
     from autosf.app.run_results import outcome_of, result_of, search_settings
     from autosf.app.search_progress import SearchLines
-    from autosf.app.searching import is_done, served
+    from autosf.app.searching import served
     from autosf.app.tracking import NOBODY, epoch_log, trial_log
 
     before, ears = outcome_of(run), tracker or NOBODY
-    if not is_done(before, budget, trials):
-        structures = (
-            (trials or search_settings(run).trials) if run.plan.search["strategy"] == "free" else None
-        )
-        whole = budget or run.plan.search["budget"]
+    if before.state != "ended":
+        search = search_settings(run)
+        structures = search.trials if search.strategy == "free" else None
+        whole = run.plan.search["budget"]
         begins = not before.records and site is None  # how much a cluster can do shows only there
-        told = announcement(run, graph, workers, budget) if begins else None
+        told = announcement(run, graph, workers) if begins else None
         if told:
             say(told)
         with SearchLines(before.records, structures, whole, before.seconds) as lines:
             told_of = trial_log(ears, lines.finished, before.records)
-            served(run, workers, budget, lines.progress, told_of, site, trials)
+            served(run, workers, lines.progress, told_of, site)
     with EpochBar(run.plan.settings.epochs) as bar:
         final_model(
             run,
@@ -361,7 +360,6 @@ def brought_to_its_end(
             epoch_log(ears, bar.report, "winner_"),
             contestant=lambda number: epoch_log(ears, bar.report, f"playoff{number}_"),
             say=say,
-            budget=budget,
         )
     result = result_of(run)
     ears.words({"winner": from_rows(result["best"]["structure"]), "ending": result["ending"]})
