@@ -411,8 +411,19 @@ def test_a_search_that_had_its_trials_is_made_longer(graph, tmp_path, capfd, str
     tried, wanted = ({str(row["structure"]) for row in one["leaderboard"]} for one in (longer, whole))
     assert tried == wanted
     assert answered(capfd, "resume", tmp_path / "run")[1] == longer
-    found = autosf.resume(tmp_path / "run", trials=few)
-    assert found.best.structure == from_rows(longer["best"]["structure"]), "fewer change nothing"
+
+
+@pytest.mark.parametrize("strategy", ["free", "random"])
+def test_fewer_trials_than_are_done_are_refused_and_change_nothing(graph, tmp_path, capfd, strategy):
+    """Of four blocks there are five classes: nine trainings are of fewer structures."""
+    wish = [*SMALL, "--strategy", strategy, "--trials", 9, "--blocks", 4, "--workers", 1]
+    _, result, _ = answered(capfd, "search", graph, *wish, "--out", tmp_path / "run")
+    code, _, err = answered(capfd, "resume", tmp_path / "run", "--trials", 7, "--retry-failed")
+    assert (code, err.count("\n"), "trials: 9 are done already, found 7; give" in err) == (2, 1, True)
+    with pytest.raises(UserError, match="trials: 9 are done already, found 8"):
+        autosf.resume(tmp_path / "run", trials=8)
+    for command in (["leaderboard"], ["resume"], ["resume", "--trials", 9]):
+        assert answered(capfd, *command, tmp_path / "run")[1] == result
 
 
 def test_what_a_search_is_asked_for_last_is_what_it_goes_on_with(graph, tmp_path, capfd):

@@ -26,6 +26,7 @@ from autosf.app.searching import (
     graph_again,
     is_done,
     new_wish,
+    refuse_fewer,
     served,
 )
 from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
@@ -242,10 +243,11 @@ def resume(
         opened = begun(graph, request, folder, workers=workers, is_pending=True)
     else:
         opened = open_run(folder)
+        refuse_fewer(opened, trials)
         if retry_failed:
             forget_failures(opened)
         outcome, wish = outcome_of(opened), new_wish(opened, seconds, trials)
-        if is_done(outcome, wish) and has_model_of_winner(opened, outcome):
+        if is_done(opened, outcome, wish) and has_model_of_winner(opened, outcome):
             return Found(opened.folder, outcome)
         graph = graph_again(opened)
         opened = asked(opened, outcome, wish)

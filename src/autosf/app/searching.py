@@ -40,7 +40,7 @@ from autosf.search.record import OUT_OF_TIME
 from autosf.search.strategies import asynchronous_strategy, strategy_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from autosf.app.request import Request
     from autosf.app.run_results import Outcome
@@ -183,9 +183,25 @@ def new_wish(run: Run, budget: float | None, trials: int | None) -> dict[str, fl
     }
 
 
-def is_done(outcome: Outcome, wish: Mapping[str, float]) -> bool:
+def done_trials(run: Run, records: Sequence[Record]) -> int:
+    """How many there are of what `trials` counts: structures of `free`, trainings of the others."""
+    is_free = run.plan.search["strategy"] == "free"
+    return len({record.trial.structure for record in records}) if is_free else len(records)
+
+
+def refuse_fewer(run: Run, trials: int | None) -> None:
+    """Raise if a search is to have fewer trials than it has had."""
+    with opened_ledger(run.ledger, time.time) as ledger:
+        done = done_trials(run, ledger.records())
+    if trials is not None and trials < done:
+        raise UserError(
+            f"trials: {done} are done already, found {trials}; give more, or none to go on as before"
+        )
+
+
+def is_done(run: Run, outcome: Outcome, wish: Mapping[str, float]) -> bool:
     """Whether the strategy has nothing left to ask for, with this wish either."""
-    longer = wish.get("trials", 0) > len(outcome.standings)
+    longer = wish.get("trials", 0) > done_trials(run, outcome.records)
     wider = outcome.ending == OUT_OF_TIME and wish.get("budget", 0.0) > outcome.seconds
     return outcome.state == "ended" and not longer and not wider
 
@@ -198,7 +214,7 @@ def asked(run: Run, outcome: Outcome, wish: Mapping[str, float]) -> Run:
     if not wish:
         return run
     with held(run.lock), opened_ledger(run.ledger, time.time, writes=True) as ledger:
-        if outcome.state == "ended" and not is_done(outcome, wish):
+        if outcome.state == "ended" and not is_done(run, outcome, wish):
             ledger.add_event("stopped", "more is asked for")
         ledger.ask(wish)
     return open_run(run.folder)

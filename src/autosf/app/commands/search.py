@@ -251,7 +251,7 @@ def resume(
     from autosf.app.duration import seconds_in
     from autosf.app.final_model import has_model_of_winner
     from autosf.app.run_results import outcome_of, result_of
-    from autosf.app.searching import asked, forget_failures, graph_again, is_done, new_wish
+    from autosf.app.searching import asked, forget_failures, graph_again, is_done, new_wish, refuse_fewer
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.app.tuned_first import pending, requested_graph
@@ -267,11 +267,12 @@ def resume(
             opened = begun_in_sight(graph, request, run, workers, is_pending=True)
         else:
             opened = open_run(run)
+            refuse_fewer(opened, trials)
             if retry_failed and (again := forget_failures(opened)):
                 say(f"{counted(again, 'failed trial')} to be tried again")
             outcome, wish = outcome_of(opened), new_wish(opened, seconds, trials)
             result = result_of(opened, outcome)
-            if is_done(outcome, wish) and has_model_of_winner(opened, outcome):
+            if is_done(opened, outcome, wish) and has_model_of_winner(opened, outcome):
                 return answer(result, as_json, lambda: result_for_people(result))
             graph = graph_again(opened, say)
             opened = asked(opened, outcome, wish)
