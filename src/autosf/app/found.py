@@ -228,9 +228,10 @@ def resume(
 ) -> Found:
     """Go on with the search in a run folder, however it was ended, to what it would have come to.
 
-    A larger `budget`, or more `trials`, make it longer: both count from the search's beginning. With
-    `retry_failed` what failed because its worker was lost twice is tried again. One that has ended answers at
-    once, whatever has become of its graph. `track` is as in `search`.
+    A larger `budget`, or more `trials`, make it longer: both count from the search's beginning, and are kept in
+    the run. Figures of earlier finals stay and count, so that it may end otherwise than one that was as long from
+    the start. With `retry_failed` what failed because its worker was lost twice is tried again. One that has
+    ended answers at once, whatever has become of its graph. `track` is as in `search`.
     """
     trials = whole_number_or_none("trials", trials, 1)
     workers = whole_number_or_none("workers", workers, 1)

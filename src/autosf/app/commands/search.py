@@ -224,11 +224,11 @@ def request_of(
 
 @click.command(epilog="Example: autosf resume umls-search")
 @run_argument
-@click.option("--budget", help="Time in all, earlier sessions included. [default: what the search was given]")
+@click.option("--budget", help="Time in all, earlier sessions included. [default: as asked for last]")
 @click.option(
     "--trials",
     type=click.IntRange(1),
-    help="As many in all, earlier ones included. [default: as of the search]",
+    help="As many in all, earlier ones included. [default: as asked for last]",
 )
 @click.option("--retry-failed", is_flag=True, help="Try again what failed because its worker was lost twice.")
 @workers_option
@@ -244,8 +244,8 @@ def resume(
     """Go on with the search in RUN, however it ended.
 
     What is finished is not trained again, and the outcome is that of a search that was never interrupted. One
-    that was out of time goes on with a larger --budget, one that had its trials with more --trials; otherwise
-    one that has ended answers at once.
+    that was out of time goes on with a larger --budget, one that had its trials with more --trials: figures of
+    earlier finals stay and count. Otherwise one that has ended answers at once.
     """
     from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
