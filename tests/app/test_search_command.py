@@ -189,6 +189,14 @@ def test_mistakes_are_told_in_one_line_and_leave_nothing(graph, tmp_path, capfd,
         ({"settings": 3}, "settings: expected a TOML file or the folder of a tuning, or a mapping"),
         ({"settings": {"epoch": 3}}, 'unknown setting "epoch"; did you mean "epochs"?'),
         ({"device": "tpu"}, "device: expected auto, cpu, cuda, mps"),
+        ({"device": ["cpu"]}, "device: expected auto, cpu, cuda, mps"),
+        ({"strategy": ["free"]}, 'unknown strategy "[\'free\']"; did you mean "free"?'),
+        ({"sample": 20, "sample_by": ["walk"]}, 'sample: unknown method "[\'walk\']"; did you mean "walk"?'),
+        ({"track": 5}, 'track: expected tensorboard:FOLDER or mlflow:ADDRESS, found "5"'),
+        ({"track": [5]}, 'track: expected tensorboard:FOLDER or mlflow:ADDRESS, found "5"'),
+        ({"track": None}, 'track: expected tensorboard:FOLDER or mlflow:ADDRESS, found "None"'),
+        ({"cluster": 5}, 'cluster: expected an address as host:port, auto or local, found "5" (int)'),
+        ({"cluster": "local", "cpus_per_trial": "x"}, 'a whole number, or a share below 1, found "x"'),
     ],
 )
 def test_mistakes_in_python_are_told_and_leave_nothing(graph, tmp_path, wish, message):
@@ -198,7 +206,9 @@ def test_mistakes_in_python_are_told_and_leave_nothing(graph, tmp_path, wish, me
     assert [path.name for path in tmp_path.iterdir()] == ["rules"]
 
 
-@pytest.mark.parametrize("wish", [{"budget": 0}, {"workers": 0}, {"run": 3}, {"budget": "soon"}])
+@pytest.mark.parametrize(
+    "wish", [{"budget": 0}, {"workers": 0}, {"run": 3}, {"budget": "soon"}, {"cluster": 5}, {"device": []}]
+)
 def test_mistakes_of_going_on_in_python_are_told(tmp_path, wish):
     with pytest.raises(UserError, match="expected a"):
         autosf.resume(**({"run": tmp_path} | wish))
