@@ -197,6 +197,9 @@ def test_mistakes_are_told_in_one_line_and_leave_nothing(graph, tmp_path, capfd,
         ({"track": None}, 'track: expected tensorboard:FOLDER or mlflow:ADDRESS, found "None"'),
         ({"cluster": 5}, 'cluster: expected an address as host:port, auto or local, found "5" (int)'),
         ({"cluster": "local", "cpus_per_trial": "x"}, 'a whole number, or a share below 1, found "x"'),
+        ({"tune_share": 1.5}, "tune_share: expected a number between 0 and 1, found 1.5"),
+        ({"tune_share": ".3"}, 'tune_share: expected a number between 0 and 1, found ".3" (str)'),
+        ({"tune_share": None}, 'tune_share: expected a number between 0 and 1, found "None" (NoneType)'),
     ],
 )
 def test_mistakes_in_python_are_told_and_leave_nothing(graph, tmp_path, wish, message):
@@ -270,6 +273,13 @@ def test_the_tuning_is_beside_the_run_however_that_is_named(tmp_path, monkeypatc
     for name in (".", "graph/..", tmp_path / "run"):
         assert tuning_folder(Path(name)) == tmp_path / "run.tuning"
     assert tuning_folder(Path("graph")) == Path("graph.tuning")
+
+
+def test_a_program_says_what_share_of_the_budget_tunes(graph, tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(UserError, match="no trial was finished in time"):
+        autosf.search(graph, folder, budget=1.0, tune_share=0.9999, trials=1, workers=1)
+    assert open_run(folder).plan.search["tuning"]["seconds"] > 0.9
 
 
 def test_the_papers_settings_can_be_chosen(graph, tmp_path, capfd):

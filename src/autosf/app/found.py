@@ -13,7 +13,7 @@ from autosf.algebra.notebook import beside, facts
 from autosf.app.cluster_site import site_of
 from autosf.app.duration import seconds_given
 from autosf.app.final_model import final_model, has_model_of_winner
-from autosf.app.given import path_given, whole_number, whole_number_or_none
+from autosf.app.given import path_given, share, whole_number, whole_number_or_none
 from autosf.app.graphs import graph_for_programs
 from autosf.app.predicting import AskableModel, load
 from autosf.app.request import PLAYOFF, PLAYOFF_SEEDS, TUNING_SHARE, refuse_unsearchable, requested
@@ -149,6 +149,7 @@ def search(
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
     tune: bool = True,
+    tune_share: float = TUNING_SHARE,
     hide_test: bool = False,
     track: Sequence[str] | str = (),
     settings: Path | str | Mapping[str, Any] | None = None,
@@ -162,13 +163,13 @@ def search(
     those of each finalist, of which more make a surer winner.
     `asynchronous` keeps more workers busy, but no two such searches are alike. Settings are those of
     `TrainingSettings` over the graph's preset: `epochs=20, ...`, or in `settings`, a TOML file, a tuning's folder
-    or a mapping, which single values win over. Where there is neither, a fifth of the budget goes to tuning,
-    unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
-    validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
-    connected part of it (met by walks, or its "core"); with `draw` each step of a trial sees so many entities, by
-    default 1024 of more than 10,000 where the loss takes all, and 0 is all. Either way as many as `playoff` says,
-    the best human-designed one among them, are then trained in full, those who may be the best with up to
-    `playoff_seeds` seeds, and the best is the winner. `track` names who else is told of every trial:
+    or a mapping, which single values win over. Where there is neither, a share of the budget goes to tuning, a
+    fifth or `tune_share`, unless `tune` is false. The test split is not read; with `hide_test` its answers are
+    hidden while validation is ranked, as most papers do. With `sample` the search has so many entities of the
+    graph, a connected part of it (met by walks, or its "core"); with `draw` each step of a trial sees so many
+    entities, by default 1024 of more than 10,000 where the loss takes all, and 0 is all. Either way as many as
+    `playoff` says, the best human-designed one among them, are then trained in full, those who may be the best
+    with up to `playoff_seeds` seeds, and the best is the winner. `track` names who else is told of every trial:
     "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     numbers = whole_numbers(
@@ -178,6 +179,7 @@ def search(
     )  # fmt: skip
     workers = numbers.pop("workers")
     seconds, place = seconds_given(budget), device_of(device)
+    part = share("tune_share", tune_share)
     folder = None if out is None else path_given("out", out)
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph_for_programs(graph)
@@ -186,7 +188,7 @@ def search(
         str(graph) if isinstance(graph, str | Path) else "",
         None if settings is None else settings_given(settings),
         values,
-        tuning_share=TUNING_SHARE if tune else 0.0,
+        tuning_share=part if tune else 0.0,
         strategy=strategy,
         budget=seconds,
         asynchronous=asynchronous,

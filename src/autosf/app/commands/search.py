@@ -199,23 +199,21 @@ def request_of(
     **wish: Any,
 ) -> Request:
     """What the options ask for."""
+    from autosf.app.given import share
     from autosf.app.request import TUNING_SHARE, requested
     from autosf.app.wanted_settings import parsed_pair, settings_in
-    from autosf.errors import UserError
 
     given = {"dimension": dimension, "epochs": epochs}
     values = dict(map(parsed_pair, pairs)) | {
         name: value for name, value in given.items() if value is not None
     }
-    share = TUNING_SHARE if tune_share is None else tune_share
-    if not 0 < share < 1:
-        raise UserError(f"--tune-share: expected a number between 0 and 1, found {share}")
+    part = share("--tune-share", TUNING_SHARE if tune_share is None else tune_share)
     return requested(
         graph,
         source,
         settings_in(settings) if settings else None,
         values,
-        tuning_share=0.0 if no_tune else share,
+        tuning_share=0.0 if no_tune else part,
         budget=budget,
         command="autosf " + shlex.join(sys.argv[1:]),
         **wish,
