@@ -275,6 +275,19 @@ def test_the_tuning_is_beside_the_run_however_that_is_named(tmp_path, monkeypatc
     assert tuning_folder(Path("graph")) == Path("graph.tuning")
 
 
+def test_a_used_folder_is_refused_before_anybody_is_told_of_the_search(
+    searched, tmp_path, monkeypatch, capfd
+):
+    graph, folder, _ = searched
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="holds a run already"):
+        autosf.search(graph, folder, track="tensorboard:tb", epochs=4)
+    (tmp_path / "rules-search").write_text("another's")
+    code, _, err = answered(capfd, "search", graph, *SMALL, "--track", "tensorboard:tb")
+    assert (code, "expected a new folder for the run, found a file" in err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["rules-search"]
+
+
 def test_a_program_says_what_share_of_the_budget_tunes(graph, tmp_path):
     folder = tmp_path / "run"
     with pytest.raises(UserError, match="no trial was finished in time"):

@@ -31,7 +31,7 @@ from autosf.app.searching import (
 )
 from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
-from autosf.app.tuned_first import pending, requested_graph
+from autosf.app.tuned_first import pending, refuse_taken, requested_graph
 from autosf.app.wanted_settings import settings_given
 from autosf.runs.run import open_run
 
@@ -181,6 +181,8 @@ def search(
     seconds, place = seconds_given(budget), device_of(device)
     part = share("tune_share", tune_share)
     folder = None if out is None else path_given("out", out)
+    if folder is not None:
+        refuse_taken(folder)  # before anybody is told of the search
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph_for_programs(graph)
     request = requested(

@@ -167,6 +167,7 @@ def search(
     for warning in read.warnings:
         say(warning)
     folder = out or Path(f"{plain(read.name)}-search")
+    refuse_taken(folder)  # before anybody is told of the search
     request = request_of(read, graph, seconds, **wish)
     refuse_unsearchable(read, request)
     refuse_idle(request, named_on_the_command_line())
