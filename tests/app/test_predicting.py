@@ -338,6 +338,12 @@ def test_new_facts_of_some_relations_only(asked):
         (lambda m: m.new_facts(relations="r0"), 'relations: expected a list of labels, found "r0" alone'),
         (lambda m: m.neighbours("nobody"), 'unknown entity "nobody"'),
         (lambda m: m.new_facts(relations=["nope"]), 'unknown relation "nope"'),
+        (lambda m: m.new_facts(relations=5), 'relations: expected a list of labels, found "5" (int)'),
+        (
+            lambda m: m.new_facts(relations=["r0", 5]),
+            "relations: expected a list of labels, found \"['r0', 5]\"",
+        ),
+        (lambda m: m.evaluate(by=["side"]), 'cannot group ranks by "[\'side\']"; did you mean "side"?'),
         (lambda m: m.new_facts(pairs="some"), 'pairs: expected "seen" or "all", found "some"'),
         (lambda m: m.new_facts(each=0), "each: expected a number from 1, found 0"),
         (lambda m: m.score([("e1", "r1")]), "expected"),

@@ -16,6 +16,7 @@ from autosf.algebra.invariance import canonical
 from autosf.algebra.zoo import named
 from autosf.app.cli import run as autosf
 from autosf.app.final_model import final_model, has_model_of_winner, kept_entities, kept_model
+from autosf.app.found import Found
 from autosf.app.pages import environment
 from autosf.app.predicting import load
 from autosf.app.report import write_report
@@ -27,6 +28,7 @@ from autosf.app.report.page import page
 from autosf.app.report.portrait import case_headings, portrait
 from autosf.app.report.search_story import Predicted, covered, over_seeds, rank_correlation
 from autosf.app.run_results import near, outcome_of, structure_meant, zoo_names
+from autosf.app.searching import asked
 from autosf.errors import UserError
 from autosf.evaluation.metrics import by_group, each_relation, summarise
 from autosf.evaluation.ranking import rank
@@ -255,6 +257,16 @@ def test_a_stopped_search_says_how_to_go_on(tmp_path, graph):
     assert "`autosf resume run` goes on" in render(run)
 
 
+def test_a_search_that_was_made_longer_is_told_with_what_was_asked_for_last(tmp_path, graph):
+    run = made_run(tmp_path / "run", graph)
+    assert "resumed with" not in render(run)
+    longer = asked(run, outcome_of(run), {"trials": 48, "budget": 90.0})
+    told = content_of(longer).circumstances
+    assert told.asked == {"trials": 48, "budget": 90.0}
+    assert {"trials": 48, "budget": 90.0}.items() <= told.search.items()
+    assert "Afterwards it was resumed with trials 48, budget 90.0." in render(longer)
+
+
 def test_a_page_of_nothing_is_a_page(tmp_path, graph):
     assert "No trial is finished yet." in render(made_run(tmp_path / "run", graph))
 
@@ -364,11 +376,19 @@ def test_a_user_is_told_in_one_line(tmp_path, ended, capfd):
         [tmp_path],
         [ended.folder, "--with", tmp_path],
         [ended.folder, "--out", tmp_path / "a" / "b"],
+        [ended.folder, "--out", ""],
+        [ended.folder, "--out", "."],
     ):
         (tmp_path / "a").write_text("a file", encoding="utf-8")
         code, err = answered(capfd, *arguments)
         assert code == 2
         assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("out", [".", "", "..", 5])
+def test_a_page_that_would_be_no_file_is_refused_in_python(ended, out):
+    with pytest.raises(UserError, match=r"expected a (file to write, found a folder|path, found)"):
+        Found(ended.folder, outcome_of(ended)).report(out)
 
 
 def test_time_is_that_of_the_clock_on_the_wall(report):

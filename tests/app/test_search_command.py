@@ -23,7 +23,7 @@ from autosf.app.request import Request, requested
 from autosf.app.run_results import outcome_of
 from autosf.app.search_progress import SearchLines
 from autosf.app.search_tables import chances, in_disguise, leaderboard_for_people, one_seed_why
-from autosf.app.searching import begun, gone_without_cluster, often_validated, served
+from autosf.app.searching import asked, begun, gone_without_cluster, often_validated, served
 from autosf.app.tuned_first import keep_request, tuning_folder
 from autosf.embedding.model_folder import load_model
 from autosf.embedding.settings import TrainingSettings
@@ -32,6 +32,7 @@ from autosf.graph.reading import read_graph
 from autosf.graph.synthetic import patterned_graph
 from autosf.graph.writing import write_graph
 from autosf.runs.cluster import Site
+from autosf.runs.ledger import opened_ledger
 from autosf.runs.run import open_run
 from autosf.runs.shared_graph import shared
 from autosf.runs.workers import Progress
@@ -202,6 +203,17 @@ def test_mistakes_are_told_in_one_line_and_leave_nothing(graph, tmp_path, capfd,
         ({"settings": 3}, "settings: expected a TOML file or the folder of a tuning, or a mapping"),
         ({"settings": {"epoch": 3}}, 'unknown setting "epoch"; did you mean "epochs"?'),
         ({"device": "tpu"}, "device: expected auto, cpu, cuda, mps"),
+        ({"device": ["cpu"]}, "device: expected auto, cpu, cuda, mps"),
+        ({"strategy": ["free"]}, 'unknown strategy "[\'free\']"; did you mean "free"?'),
+        ({"sample": 20, "sample_by": ["walk"]}, 'sample: unknown method "[\'walk\']"; did you mean "walk"?'),
+        ({"track": 5}, 'track: expected tensorboard:FOLDER or mlflow:ADDRESS, found "5"'),
+        ({"track": [5]}, 'track: expected tensorboard:FOLDER or mlflow:ADDRESS, found "5"'),
+        ({"track": None}, 'track: expected tensorboard:FOLDER or mlflow:ADDRESS, found "None"'),
+        ({"cluster": 5}, 'cluster: expected an address as host:port, auto or local, found "5" (int)'),
+        ({"cluster": "local", "cpus_per_trial": "x"}, 'a whole number, or a share below 1, found "x"'),
+        ({"tune_share": 1.5}, "tune_share: expected a number between 0 and 1, found 1.5"),
+        ({"tune_share": ".3"}, 'tune_share: expected a number between 0 and 1, found ".3" (str)'),
+        ({"tune_share": None}, 'tune_share: expected a number between 0 and 1, found "None" (NoneType)'),
     ],
 )
 def test_mistakes_in_python_are_told_and_leave_nothing(graph, tmp_path, wish, message):
@@ -211,7 +223,9 @@ def test_mistakes_in_python_are_told_and_leave_nothing(graph, tmp_path, wish, me
     assert [path.name for path in tmp_path.iterdir()] == ["rules"]
 
 
-@pytest.mark.parametrize("wish", [{"budget": 0}, {"workers": 0}, {"run": 3}, {"budget": "soon"}])
+@pytest.mark.parametrize(
+    "wish", [{"budget": 0}, {"workers": 0}, {"run": 3}, {"budget": "soon"}, {"cluster": 5}, {"device": []}]
+)
 def test_mistakes_of_going_on_in_python_are_told(tmp_path, wish):
     with pytest.raises(UserError, match="expected a"):
         autosf.resume(**({"run": tmp_path} | wish))
@@ -243,6 +257,56 @@ def test_a_folder_that_is_used_is_refused_with_what_goes_on(searched, tmp_path, 
     for command in ("resume", "leaderboard"):
         code, _, err = answered(capfd, command, graph)
         assert (code, err) == (2, f"autosf: {graph}: not a run: it has no run.json\n")
+
+
+def test_a_run_may_be_named_by_the_folder_one_is_in(searched, monkeypatch, capfd):
+    _, folder, result = searched
+    monkeypatch.chdir(folder)
+    for name in (".", "", str(folder / "graph" / "..")):
+        for command in ("resume", "leaderboard"):
+            code, told, _ = answered(capfd, command, name)
+            assert (code, told["leaderboard"]) == (0, result["leaderboard"])
+        assert autosf.resume(name).path == folder
+    assert answered(capfd, "report", ".", "--no-human", "--out", "../report.html")[0] == 0
+
+
+@pytest.mark.parametrize("place", ["rules", "/"])
+def test_the_folder_one_is_in_is_told_where_it_is_no_run(graph, monkeypatch, capfd, place):
+    monkeypatch.chdir(graph.parent / place)
+    for name in (".", "..", ""):
+        for command in ("resume", "leaderboard", "report", "serve"):
+            code, _, err = answered(capfd, command, name)
+            assert (code, err.count("\n")) == (2, 1)
+        with pytest.raises(UserError, match="not a run"):
+            autosf.resume(name)
+
+
+def test_the_tuning_is_beside_the_run_however_that_is_named(tmp_path, monkeypatch):
+    (tmp_path / "run" / "graph").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "run")
+    for name in (".", "graph/..", tmp_path / "run"):
+        assert tuning_folder(Path(name)) == tmp_path / "run.tuning"
+    assert tuning_folder(Path("graph")) == Path("graph.tuning")
+
+
+def test_a_used_folder_is_refused_before_anybody_is_told_of_the_search(
+    searched, tmp_path, monkeypatch, capfd
+):
+    graph, folder, _ = searched
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="holds a run already"):
+        autosf.search(graph, folder, track="tensorboard:tb", epochs=4)
+    (tmp_path / "rules-search").write_text("another's")
+    code, _, err = answered(capfd, "search", graph, *SMALL, "--track", "tensorboard:tb")
+    assert (code, "expected a new folder for the run, found a file" in err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["rules-search"]
+
+
+def test_a_program_says_what_share_of_the_budget_tunes(graph, tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(UserError, match="no trial was finished in time"):
+        autosf.search(graph, folder, budget=1.0, tune_share=0.9999, trials=1, workers=1)
+    assert open_run(folder).plan.search["tuning"]["seconds"] > 0.9
 
 
 def test_the_papers_settings_can_be_chosen(graph, tmp_path, capfd):
@@ -382,20 +446,69 @@ def test_a_run_that_no_cluster_has_answered_for_leaves_nothing(graph, tmp_path):
     assert len(outcome_of(begun_already).records) == 3
 
 
+def trials_in(folder: Path) -> set[Trial]:
+    return {record.trial for record in outcome_of(open_run(folder)).records}
+
+
 @pytest.mark.parametrize("strategy", ["free", "paper"])
-def test_a_search_that_had_its_trials_is_made_longer(graph, tmp_path, capfd, strategy):
+def test_a_search_made_longer_has_what_it_had_and_all_of_one_as_long_from_the_start(
+    graph, tmp_path, capfd, strategy
+):
     few, many = (14, 18) if strategy == "free" else (6, 9)
     wish = [*SMALL, "--strategy", strategy, "--workers", 1]
     assert answered(capfd, "search", graph, *wish, "--trials", few, "--out", tmp_path / "run")[0] == 0
+    before = trials_in(tmp_path / "run")
     code, whole, _ = answered(capfd, "search", graph, *wish, "--trials", many, "--out", tmp_path / "whole")
     assert code == 0
     code, longer, _ = answered(capfd, "resume", tmp_path / "run", "--trials", many)
-    assert (code, longer["ending"], longer["best"]) == (0, whole["ending"], whole["best"])
-    tried, wanted = ({str(row["structure"]) for row in one["leaderboard"]} for one in (longer, whole))
-    assert tried == wanted
+    assert (code, longer["ending"]) == (0, whole["ending"])
+    assert trials_in(tmp_path / "run") == before | trials_in(tmp_path / "whole")
     assert answered(capfd, "resume", tmp_path / "run")[1] == longer
-    found = autosf.resume(tmp_path / "run", trials=few)
-    assert found.best.structure == from_rows(longer["best"]["structure"]), "fewer change nothing"
+
+
+@pytest.mark.parametrize("strategy", ["free", "random"])
+def test_fewer_trials_than_are_done_are_refused_and_change_nothing(graph, tmp_path, capfd, strategy):
+    """Of four blocks there are five classes: nine trainings are of fewer structures."""
+    wish = [*SMALL, "--strategy", strategy, "--trials", 9, "--blocks", 4, "--workers", 1]
+    _, result, _ = answered(capfd, "search", graph, *wish, "--out", tmp_path / "run")
+    code, _, err = answered(capfd, "resume", tmp_path / "run", "--trials", 7, "--retry-failed")
+    assert (code, err.count("\n"), "trials: 9 are done already, found 7; give" in err) == (2, 1, True)
+    with pytest.raises(UserError, match="trials: 9 are done already, found 8"):
+        autosf.resume(tmp_path / "run", trials=8)
+    for command in (["leaderboard"], ["resume"], ["resume", "--trials", 9]):
+        assert answered(capfd, *command, tmp_path / "run")[1] == result
+
+
+def test_what_a_search_is_asked_for_last_is_what_it_goes_on_with(graph, tmp_path, capfd):
+    run = small_run(graph, tmp_path / "run")
+    assert answered(capfd, "resume", run.folder, "--workers", 1)[0] == 0
+    for wish in ({"trials": 5}, {"budget": 60.0}, {"trials": 4}):
+        asked(open_run(run.folder), outcome_of(run), wish)
+    asked_for = open_run(run.folder).plan.search
+    assert (asked_for["trials"], asked_for["budget"]) == (4, 60.0)
+    code, stopped, _ = answered(capfd, "leaderboard", run.folder)
+    assert (code, stopped["state"], stopped["ending"]) == (0, "stopped", None)
+    code, result, _ = answered(capfd, "resume", run.folder, "--workers", 1)
+    assert (code, result["trials"], result["ending"]) == (0, 4, "all 4 trials are done")
+    assert answered(capfd, "resume", run.folder, "--budget", "2m")[1] == result, "more time changes nothing"
+    assert open_run(run.folder).plan.search["budget"] == 60.0
+
+
+def test_a_damaged_wish_is_told_in_a_line(graph, tmp_path, capfd):
+    run = small_run(graph, tmp_path / "run")
+    with opened_ledger(run.ledger, time.time, writes=True) as ledger:
+        ledger.add_event("asked", "5")
+    code, _, err = answered(capfd, "resume", run.folder)
+    assert (code, err.count("\n"), "expected what was asked for, found a damaged row" in err) == (2, 1, True)
+
+
+def test_a_graph_that_has_changed_keeps_a_search_from_being_opened_again(graph, tmp_path, capfd):
+    run = small_run(graph, tmp_path / "run")
+    _, result, _ = answered(capfd, "resume", run.folder, "--workers", 1)
+    (graph / "train.tsv").write_text("e0\trelation\te1\n")
+    assert answered(capfd, "resume", run.folder, "--trials", 9)[0] == 2
+    assert answered(capfd, "leaderboard", run.folder)[1] == result
+    assert open_run(run.folder).plan.search["trials"] == 3
 
 
 def test_what_has_ended_is_resumed_in_python_without_its_graph(graph, tmp_path, capfd):

@@ -14,6 +14,7 @@ from autosf.app.cli import run
 from autosf.app.report.content import content_of
 from autosf.app.run_results import Best, contestants, outcome_of
 from autosf.app.search_sample import for_all, searched_part, told_sample
+from autosf.app.searching import asked
 from autosf.app.training import Diverged
 from autosf.app.web.watching import Watch, leaderboard_of
 from autosf.embedding.presets import LARGE
@@ -211,7 +212,8 @@ def test_what_was_played_is_not_trained_again_and_time_is_left_for_one_at_least(
     assert [one.valid_mrr for one in again.playoff] == [slowed[0].valid_mrr, None, None, None]
     assert again.best.structure == slowed[0].structure
     assert len([line for line in said if "no time is left" in line]) == 3
-    final_model.final_model(opened, graph, "cpu", say=said.append, budget=10_000.0)
+    longer = asked(opened, again, {"budget": 10_000.0})
+    final_model.final_model(longer, graph, "cpu", say=said.append)
     assert not [line for line in said if "play-off on the whole" in line], "the play-off was decided"
 
 

@@ -1,6 +1,7 @@
 """A search from the command line goes on after kill -9, Ctrl-C and the end of its time, also out of its tuning."""
 
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -84,6 +85,34 @@ def longer_model_structure(folder: Path) -> list:
     return json.loads((folder / "model" / "model.json").read_text())["structure"]
 
 
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+@pytest.mark.parametrize("strategy", ["free", "random"])
+def test_more_trials_that_were_asked_for_outlive_any_end(graph, tmp_path, capfd, strategy, end):
+    folder, whole = tmp_path / "run", tmp_path / "whole"
+    short = answered(capfd, "search", graph, *LONGER, "--strategy", strategy, "--trials", 13, "--out", folder)
+    shutil.copytree(folder, whole)
+    longer = answered(capfd, "resume", whole, "--trials", 17, "--workers", 1)
+    code, err = ended("resume", folder, "--trials", 17, "--workers", 1, at=folder / "live.json", end=end)
+    assert code == (130 if end == signal.SIGINT else -9)
+    assert end == signal.SIGKILL or f"go on with: autosf resume {folder}" in err
+    assert answered(capfd, "leaderboard", folder)["state"] == "stopped"
+    resumed = answered(capfd, "resume", folder)
+    assert resumed["trials"] > short["trials"]
+    for key in ("best", "leaderboard", "trials", "ending", "decided_by"):
+        assert resumed[key] == longer[key]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+def test_more_time_that_was_asked_for_outlives_any_end(graph, tmp_path, capfd, end):
+    folder = tmp_path / "run"
+    few = ["--strategy", "random", "--trials", 3, "--budget", "0.01s", "--workers", 1]
+    assert run([*map(str, ["search", graph, *LONGER, *few, "--out", folder])]) == 2
+    code, _ = ended("resume", folder, "--budget", "10m", "--workers", 1, at=folder / "live.json", end=end)
+    assert code == (130 if end == signal.SIGINT else -9)
+    capfd.readouterr()
+    assert answered(capfd, "resume", folder)["ending"] == "all 3 trials are done"
+
+
 def test_what_failed_can_be_tried_again_to_what_it_would_have_come_to(graph, tmp_path, capfd):
     folder = tmp_path / "run"
     command = ["search", graph, "--epochs", 4, "--dimension", 8, "--strategy", "random", "--trials", 4]
@@ -138,6 +167,8 @@ def test_what_was_asked_for_outlives_a_kill_in_the_tuning(graph, tmp_path, capfd
         assert err.count("\n") == 1
         assert "is still tuning its settings; `autosf resume" in err
     assert (tuning / "search.json").read_text() == kept
+    code, _ = ended("resume", folder, "--trials", 4, at=tuning / "settings.toml", end=signal.SIGKILL)
+    assert (code, folder.exists()) == (-9, False)
     result = answered(capfd, "resume", folder)
-    assert (len(result["leaderboard"]), result["tuning"]["trials"]) == (3, 12)
+    assert (len(result["leaderboard"]), result["tuning"]["trials"]) == (4, 12)
     assert not (tuning / "search.json").exists()

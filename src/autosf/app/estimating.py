@@ -67,14 +67,13 @@ def search_announced(
     return f"{each}: {span_in_words(budget)} allow {fit}, a search likes {needed}{short}; {less}"
 
 
-def announcement(run: Run, graph: KnowledgeGraph, workers: int | None, budget: float | None) -> str | None:
+def announcement(run: Run, graph: KnowledgeGraph, workers: int | None) -> str | None:
     """As `search_announced`, of a run that has not begun."""
     plan = run.plan
     sampled = bool(plan.search.get("sample"))
     if sampled:
         graph = shared(run.graph_folder).graph
     cost = cost_with_threads(graph, named(TUNED_WITH).structure, plan.settings, plan.threads)
-    whole = budget if budget is not None else plan.search["budget"]
     if cost is None:
         return None
     return search_announced(
@@ -82,7 +81,7 @@ def announcement(run: Run, graph: KnowledgeGraph, workers: int | None, budget: f
         plan.settings,
         search_settings(run),
         staff(plan.threads, workers),
-        whole,
+        plan.search["budget"],
         last_rounds(run) * playoff_seeds(run),
         sampled=sampled,
     )

@@ -50,7 +50,6 @@ def final_model(
     *,
     contestant: Callable[[int], Callable[[State], None]] = lambda _: lambda _: None,
     say: Callable[[str], None] = lambda _: None,
-    budget: float | None = None,
 ) -> None:
     """Train the winner, if it is not the run's model already, and save it in the run; no test triple is used.
 
@@ -59,7 +58,7 @@ def final_model(
     """
     outcome = outcome_of(run)
     if not outcome.is_played_off and (is_of_all(run) or graph.digest == run.whole_graph):
-        play_off(run, outcome, graph, device, contestant, say, budget)
+        play_off(run, outcome, graph, device, contestant, say)
         outcome = outcome_of(run)
     if outcome.playoff:
         keep_champion(run, outcome.playoff)
@@ -87,7 +86,6 @@ def play_off(
     device: str,
     contestant: Callable[[int], Callable[[State], None]],
     say: Callable[[str], None],
-    budget: float | None,
 ) -> None:
     """Give every contestant its figure when trained in full, and further ones to those who may be the best.
 
@@ -95,7 +93,7 @@ def play_off(
     """
     kept = kept_figures(run).values()
     figures = {one.structure: one for one in kept if one.valid_mrr is not None}  # others may have time now
-    whole = budget if budget is not None else run.plan.search["budget"]
+    whole = run.plan.search["budget"]
     meeting = {one.structure: (number, one) for number, one in enumerate(outcome.contestants, 1)}
     while turns := to_play(figures, list(meeting), outcome.rules):
         number, one = meeting[turns[0]]

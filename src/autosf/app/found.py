@@ -13,15 +13,25 @@ from autosf.algebra.notebook import beside, facts
 from autosf.app.cluster_site import site_of
 from autosf.app.duration import seconds_given
 from autosf.app.final_model import final_model, has_model_of_winner
-from autosf.app.given import path_given, whole_number, whole_number_or_none
+from autosf.app.given import path_given, share, whole_number, whole_number_or_none
 from autosf.app.graphs import graph_for_programs
 from autosf.app.predicting import AskableModel, load
 from autosf.app.request import PLAYOFF, PLAYOFF_SEEDS, TUNING_SHARE, refuse_unsearchable, requested
 from autosf.app.run_results import called, outcome_of, standing_as_json, zoo_names
-from autosf.app.searching import begun, forget_failures, gone_without_cluster, graph_again, is_done, served
+from autosf.app.searching import (
+    asked,
+    begun,
+    forget_failures,
+    gone_without_cluster,
+    graph_again,
+    is_done,
+    new_wish,
+    refuse_fewer,
+    served,
+)
 from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
-from autosf.app.tuned_first import pending, requested_graph
+from autosf.app.tuned_first import pending, refuse_taken, requested_graph
 from autosf.app.wanted_settings import settings_given
 from autosf.runs.run import open_run
 
@@ -101,7 +111,7 @@ class Found:
         """Write what the search found as a page, `report.html` in its folder unless told otherwise; its path."""
         from autosf.app.report import NAME, write_report
 
-        place = Path(out) if out is not None else self.path / NAME
+        place = path_given("out", out) if out is not None else self.path / NAME
         write_report(open_run(self.path), place)
         return place
 
@@ -139,6 +149,7 @@ def search(
     cpus_per_trial: float | None = None,
     gpus_per_trial: float | None = None,
     tune: bool = True,
+    tune_share: float = TUNING_SHARE,
     hide_test: bool = False,
     track: Sequence[str] | str = (),
     settings: Path | str | Mapping[str, Any] | None = None,
@@ -152,13 +163,13 @@ def search(
     those of each finalist, of which more make a surer winner.
     `asynchronous` keeps more workers busy, but no two such searches are alike. Settings are those of
     `TrainingSettings` over the graph's preset: `epochs=20, ...`, or in `settings`, a TOML file, a tuning's folder
-    or a mapping, which single values win over. Where there is neither, a fifth of the budget goes to tuning,
-    unless `tune` is false. The test split is not read; with `hide_test` its answers are hidden while
-    validation is ranked, as most papers do. With `sample` the search has so many entities of the graph, a
-    connected part of it (met by walks, or its "core"); with `draw` each step of a trial sees so many entities, by
-    default 1024 of more than 10,000 where the loss takes all, and 0 is all. Either way as many as `playoff` says,
-    the best human-designed one among them, are then trained in full, those who may be the best with up to
-    `playoff_seeds` seeds, and the best is the winner. `track` names who else is told of every trial:
+    or a mapping, which single values win over. Where there is neither, a share of the budget goes to tuning, a
+    fifth or `tune_share`, unless `tune` is false. The test split is not read; with `hide_test` its answers are
+    hidden while validation is ranked, as most papers do. With `sample` the search has so many entities of the
+    graph, a connected part of it (met by walks, or its "core"); with `draw` each step of a trial sees so many
+    entities, by default 1024 of more than 10,000 where the loss takes all, and 0 is all. Either way as many as
+    `playoff` says, the best human-designed one among them, are then trained in full, those who may be the best
+    with up to `playoff_seeds` seeds, and the best is the winner. `track` names who else is told of every trial:
     "tensorboard:FOLDER", "mlflow:ADDRESS".
     """
     numbers = whole_numbers(
@@ -168,7 +179,10 @@ def search(
     )  # fmt: skip
     workers = numbers.pop("workers")
     seconds, place = seconds_given(budget), device_of(device)
+    part = share("tune_share", tune_share)
     folder = None if out is None else path_given("out", out)
+    if folder is not None:
+        refuse_taken(folder)  # before anybody is told of the search
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     read = graph_for_programs(graph)
     request = requested(
@@ -176,7 +190,7 @@ def search(
         str(graph) if isinstance(graph, str | Path) else "",
         None if settings is None else settings_given(settings),
         values,
-        tuning_share=TUNING_SHARE if tune else 0.0,
+        tuning_share=part if tune else 0.0,
         strategy=strategy,
         budget=seconds,
         asynchronous=asynchronous,
@@ -190,7 +204,7 @@ def search(
     with tracked(track, folder.name, described) as tracker:
         run = begun(read, request, folder, workers=workers)
         with gone_without_cluster(run, site):
-            return finished(run, read, workers, None, place, site, tracker)
+            return finished(run, read, workers, place, site, tracker)
 
 
 def whole_numbers(**given: Any) -> dict[str, Any]:
@@ -218,9 +232,10 @@ def resume(
 ) -> Found:
     """Go on with the search in a run folder, however it was ended, to what it would have come to.
 
-    A larger `budget`, or more `trials`, make it longer: both count from the search's beginning. With
-    `retry_failed` what failed because its worker was lost twice is tried again. One that has ended answers at
-    once, whatever has become of its graph. `track` is as in `search`.
+    A larger `budget`, or more `trials`, make it longer: both count from the search's beginning, and are kept in
+    the run. Figures of earlier finals stay and count, so that it may end otherwise than one that was as long from
+    the start. With `retry_failed` what failed because its worker was lost twice is tried again. One that has
+    ended answers at once, whatever has become of its graph. `track` is as in `search`.
     """
     trials = whole_number_or_none("trials", trials, 1)
     workers = whole_number_or_none("workers", workers, 1)
@@ -228,43 +243,42 @@ def resume(
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     waiting = pending(folder)
     if waiting:
-        graph = requested_graph(folder, waiting.request)
-        opened = begun(graph, waiting.request, folder, workers=workers, is_pending=True)
+        request = waiting.request.longer(seconds, trials)
+        graph = requested_graph(folder, request)
+        opened = begun(graph, request, folder, workers=workers, is_pending=True)
     else:
         opened = open_run(folder)
+        refuse_fewer(opened, trials)
         if retry_failed:
             forget_failures(opened)
-        outcome = outcome_of(opened)
-        if is_done(outcome, seconds, trials) and has_model_of_winner(opened, outcome):
+        outcome, wish = outcome_of(opened), new_wish(opened, seconds, trials)
+        if is_done(opened, outcome, wish) and has_model_of_winner(opened, outcome):
             return Found(opened.folder, outcome)
         graph = graph_again(opened)
+        opened = asked(opened, outcome, wish)
     described = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
-    with tracked(track, folder.name, described) as tracker:
-        return finished(opened, graph, workers, seconds, place, site, tracker, trials)
+    with tracked(track, opened.folder.name, described) as tracker:
+        return finished(opened, graph, workers, place, site, tracker)
 
 
 def finished(
     run: Run,
     graph: KnowledgeGraph,
     workers: int | None,
-    budget: float | None,
     device: str,
     site: Site | None = None,
     tracker: Tracker = NOBODY,
-    trials: int | None = None,
 ) -> Found:
     """The run with its strategy at its end and its winner trained."""
     before = outcome_of(run)
-    if not is_done(before, budget, trials):
-        told = trial_log(tracker, past=before.records)
-        served(run, workers, budget, finished=told, site=site, trials=trials)
+    if before.state != "ended":
+        served(run, workers, finished=trial_log(tracker, past=before.records), site=site)
     final_model(
         run,
         graph,
         device,
         epoch_log(tracker, prefix="winner_"),
         contestant=lambda number: epoch_log(tracker, prefix=f"playoff{number}_"),
-        budget=budget,
     )
     found = Found(run.folder, outcome_of(run))
     tracker.words({"winner": found.best.structure, "ending": found.ending, **run.plan.settings.as_dict()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from numbers import Real
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,14 @@ def whole_number(name: str, value: Any, least: int | None = None) -> int:
 def whole_number_or_none(name: str, value: Any, least: int | None = None) -> int | None:
     """The same where None stands for a default."""
     return None if value is None else whole_number(name, value, least)
+
+
+def share(name: str, value: Any) -> float:
+    """The value as a float, if it is a number between 0 and 1."""
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1:
+        return float(value)
+    found = value if isinstance(value, Real) else described(value)
+    raise UserError(f"{name}: expected a number between 0 and 1, found {found}")
 
 
 def path_given(name: str, value: Any) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 import torch
 
-from autosf.app.given import path_given, whole_number, whole_number_or_none
+from autosf.app.given import described, path_given, whole_number, whole_number_or_none
 from autosf.embedding.answering import Hidden, best_heads, best_relations, best_tails, nearest
 from autosf.embedding.model_folder import load_model, save_model
 from autosf.embedding.new_facts import new_facts
@@ -222,10 +223,7 @@ class AskableModel:
         may fill the list. Triples of an entity with itself are left out unless `loops`.
         """
         refuse_options(top, each=each)
-        if isinstance(relations, str):
-            raise UserError(f"relations: expected a list of labels, found {quoted(relations)} alone")
-        wanted = range(len(self.trained.relations))
-        chosen = sorted(set(self.trained.relations.ids(relations))) if relations is not None else wanted
+        chosen = range(len(self.trained.relations)) if relations is None else self._some(relations)
         tails = self.known_answers().tails
         blocks = self._pairs(pairs, np.array(chosen, np.int32))
         found = new_facts(self.model, blocks, tails, top, each=each, loops=loops, progress=progress)
@@ -298,6 +296,15 @@ class AskableModel:
                 f"{role}: expected labels, found {quoted(labels.dtype)} with {labels.null_count()} nulls"
             )
         return vocabulary.encode(labels)
+
+    def _some(self, relations: Any) -> list[int]:
+        """The ids of a list of relations."""
+        if isinstance(relations, str):
+            raise UserError(f"relations: expected a list of labels, found {quoted(relations)} alone")
+        labels = list(relations) if isinstance(relations, Iterable) else [relations]
+        if not all(isinstance(label, str) for label in labels):
+            raise UserError(f"relations: expected a list of labels, found {described(relations)}")
+        return sorted(set(self.trained.relations.ids(labels)))
 
     def _pairs(self, pairs: str, relations: NDArray[np.int32]) -> Iterator[Block]:
         """The (head, relation) that are looked at, in blocks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,11 @@ class Request:
     playoff_seeds: int = PLAYOFF_SEEDS  # of each of them at most, as long as it may be the best
     tuning_share: float = 0.0  # of the budget; 0 where settings are given
     command: str = ""
+
+    def longer(self, budget: float | None, trials: int | None) -> Request:
+        """With another budget or number of trials, where one is given."""
+        budget = self.budget if budget is None else budget
+        return replace(self, budget=budget, trials=self.trials if trials is None else trials)
 
     def searched(self, settings: TrainingSettings) -> SearchSettings:
         """What the strategy is told."""

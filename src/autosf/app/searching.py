@@ -31,7 +31,7 @@ from autosf.app.tuned_first import TUNED_WITH, forget_request, refuse_taken, tun
 from autosf.errors import UserError, shown
 from autosf.runs.labels import labelled_graph
 from autosf.runs.ledger import held, opened_ledger
-from autosf.runs.run import Plan, create_run, refuse_other_graph, refuse_used
+from autosf.runs.run import Plan, create_run, open_run, refuse_other_graph, refuse_used
 from autosf.runs.serving import Outer, Service, serve, serve_asynchronously
 from autosf.runs.task import SAVE_SECONDS
 from autosf.runs.workers import Crew
@@ -40,7 +40,7 @@ from autosf.search.record import OUT_OF_TIME
 from autosf.search.strategies import asynchronous_strategy, strategy_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from autosf.app.request import Request
     from autosf.app.run_results import Outcome
@@ -175,34 +175,64 @@ def forget_failures(run: Run) -> int:
     return count
 
 
-def is_done(outcome: Outcome, budget: float | None, trials: int | None = None) -> bool:
-    """Whether the strategy has nothing left to ask for within this budget, given in seconds over all sessions, and
-    so many trials: structures of `free`, trainings of the others."""
-    wider = budget is not None and budget > outcome.seconds
-    longer = trials is not None and trials > len(outcome.standings)
-    return outcome.state == "ended" and not longer and not (outcome.ending == OUT_OF_TIME and wider)
+def new_wish(run: Run, budget: float | None, trials: int | None) -> dict[str, float]:
+    """What of this a run has not been asked for before: seconds over all sessions, and trials in all."""
+    given = {"budget": budget, "trials": trials}
+    return {
+        name: value for name, value in given.items() if value is not None and value != run.plan.search[name]
+    }
+
+
+def done_trials(run: Run, records: Sequence[Record]) -> int:
+    """How many there are of what `trials` counts: structures of `free`, trainings of the others."""
+    is_free = run.plan.search["strategy"] == "free"
+    return len({record.trial.structure for record in records}) if is_free else len(records)
+
+
+def refuse_fewer(run: Run, trials: int | None) -> None:
+    """Raise if a search is to have fewer trials than it has had."""
+    with opened_ledger(run.ledger, time.time) as ledger:
+        done = done_trials(run, ledger.records())
+    if trials is not None and trials < done:
+        raise UserError(
+            f"trials: {done} are done already, found {trials}; give more, or none to go on as before"
+        )
+
+
+def is_done(run: Run, outcome: Outcome, wish: Mapping[str, float]) -> bool:
+    """Whether the strategy has nothing left to ask for, with this wish either."""
+    longer = wish.get("trials", 0) > done_trials(run, outcome.records)
+    wider = outcome.ending == OUT_OF_TIME and wish.get("budget", 0.0) > outcome.seconds
+    return outcome.state == "ended" and not longer and not wider
+
+
+def asked(run: Run, outcome: Outcome, wish: Mapping[str, float]) -> Run:
+    """The run with this wish in its plan. It is in the ledger by then, so that no end of the work loses it.
+
+    A search that has ended is open again first: a kill in between leaves one that comes to its end once more.
+    """
+    if not wish:
+        return run
+    with held(run.lock), opened_ledger(run.ledger, time.time, writes=True) as ledger:
+        if outcome.state == "ended" and not is_done(run, outcome, wish):
+            ledger.add_event("stopped", "more is asked for")
+        ledger.ask(wish)
+    return open_run(run.folder)
 
 
 def served(
     run: Run,
     workers: int | None = None,
-    budget: float | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
     finished: Callable[[Record], None] = lambda _: None,
     site: Site | None = None,
-    trials: int | None = None,
 ) -> None:
-    """Bring the strategy to its end; all it asked for is in the ledger then.
-
-    With more `trials` than the run began with it goes on to what a search of so many would have come to.
-    """
+    """Bring the strategy to its end; all it asked for is in the ledger then."""
     settings = search_settings(run)
-    if trials is not None:
-        settings = replace(settings, trials=trials)
     service = Service(
         Crew(workers=staff(run.plan.threads, workers)),
         keep=settings.strategy == "free",
-        budget=seconds_to_serve(run, budget),
+        budget=seconds_to_serve(run),
         last_trials=partial(expected_finals, settings=settings)
         if settings.strategy == "free"
         else lambda _: 0,
@@ -224,7 +254,7 @@ def last_rounds(run: Run) -> int:
     return ceil(playoff_size(run) * times_a_trial(run))
 
 
-def seconds_to_serve(run: Run, budget: float | None) -> float:
-    """What the budget, given now or when the run began, leaves after tuning."""
-    whole = budget if budget is not None else run.plan.search["budget"]
+def seconds_to_serve(run: Run) -> float:
+    """What the budget leaves after tuning."""
+    whole = run.plan.search["budget"]
     return float("inf") if whole is None else whole - tuning_seconds(run)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,7 +100,7 @@ TRACKERS: dict[str, Callable[[str, str], Tracker]] = {"tensorboard": tensorboard
 
 def opened(wish: str, name: str) -> Tracker:
     """The tracker that the user names as KIND:PLACE."""
-    kind, colon, place = wish.partition(":")
+    kind, colon, place = wish.partition(":") if isinstance(wish, str) else ("", "", "")
     if kind not in TRACKERS or not colon or not place:
         hint = did_you_mean(kind, TRACKERS) if kind not in TRACKERS else ""
         raise UserError(f"track: expected tensorboard:FOLDER or mlflow:ADDRESS, found {quoted(wish)}{hint}")
@@ -130,7 +131,7 @@ def tracked(
         close=lambda done: tell(lambda one: one.close(done)),
     )
     try:
-        for wish in [wishes] if isinstance(wishes, str) else wishes:
+        for wish in wishes if isinstance(wishes, Iterable) and not isinstance(wishes, str) else [wishes]:
             there[wish] = opened(wish, name)
         whole.words(described)
         yield whole

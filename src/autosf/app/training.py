@@ -98,7 +98,7 @@ def device_of(wish: str) -> str:
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if wish == "auto":
         return next(name for name in ("cuda", "mps", "cpu") if there[name])
-    if wish not in there:
+    if wish not in tuple(there):  # a program may give what has no hash
         raise UserError(f"device: expected auto, {', '.join(there)}, found {quoted(wish)}")
     if not there[wish]:
         raise UserError(f"device: {wish} is not available here; use cpu, or auto")

@@ -33,7 +33,8 @@ REQUEST = "search.json"
 
 def tuning_folder(folder: Path) -> Path:
     """Where a run's tuning is: beside it, as the run begins with what the tuning has found."""
-    return folder.with_name(folder.name + ".tuning")
+    place = folder.resolve() if folder.name in ("", "..") else folder  # such a name says nothing of the place
+    return place.parent / f"{place.name}.tuning"
 
 
 @dataclass(frozen=True, slots=True)

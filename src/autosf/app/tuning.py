@@ -61,10 +61,10 @@ def run_tuning(
     written: list[TrainingSettings] = []
 
     def watch(progress: Progress) -> None:
+        report(progress)
         if progress.best and progress.best.settings not in written[-1:]:
             written.append(progress.best.settings)
             write_settings(job.out / SETTINGS, progress.best.settings)
-        report(progress)
 
     tuned = tune(
         job.graph,

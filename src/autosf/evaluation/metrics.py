@@ -108,7 +108,7 @@ def grouped(ranks: Ranks, graph: KnowledgeGraph, by: str) -> dict[str, Metrics]:
     """The metrics by `side` or by one of GROUPINGS, of ranks of the graph's triples."""
     if by == "side":
         return by_side(ranks)
-    if by not in GROUPINGS:
+    if by not in tuple(GROUPINGS):  # a program may give what has no hash
         known = ("side", *GROUPINGS)
         nearest = did_you_mean(by, known) or f"; expected one of {', '.join(known)}"
         raise UserError(f"cannot group ranks by {quoted(by)}{nearest}")

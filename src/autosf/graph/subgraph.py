@@ -57,7 +57,7 @@ def subgraph(whole: KnowledgeGraph, entities: int, *, method: str = "walk", seed
     """
     if entities < 2:
         raise UserError(f"sample: expected a number of entities from 2, found {entities}")
-    if method not in METHODS:
+    if method not in tuple(METHODS):  # a program may give what has no hash
         hint = did_you_mean(method, METHODS) or f"; expected one of {', '.join(METHODS)}"
         raise UserError(f"sample: unknown method {quoted(method)}{hint}")
     if not len(whole.train):

@@ -21,7 +21,7 @@ from autosf.runs.task import DIVERGED, Key, curve_of
 from autosf.search.record import Record, Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 APPLICATION = 0x41534654  # what says in the file's header that it is a ledger
@@ -53,6 +53,7 @@ PRAGMA user_version = {VERSION};
 COMMIT;
 """
 RECORDS = "SELECT structure, epochs, seed, valid_mrr, trained_epochs, curve, seconds, failure FROM trials "
+ASKED = "asked"  # an event
 OF_KEY = "WHERE graph = ? AND structure = ? AND settings = ? AND epochs = ? AND seed = ?"
 
 
@@ -94,6 +95,20 @@ class Ledger:
 
     def add_event(self, what: str, detail: str) -> None:
         self._write("INSERT INTO events VALUES (?,?,?)", (what, detail, self._now()))
+
+    def ask(self, wish: Mapping[str, Any]) -> None:
+        """Keep what a run is asked for now in place of what its plan says."""
+        self.add_event(ASKED, json.dumps(wish))
+
+    def asked(self) -> dict[str, Any]:
+        """What was asked for since the run began, of each name the last."""
+        wishes = [event.detail for event in self.events() if event.what == ASKED]
+        try:
+            return {name: value for wish in wishes for name, value in json.loads(wish).items()}
+        except (ValueError, AttributeError) as error:
+            raise UserError(
+                f"{shown(self._path)}: expected what was asked for, found a damaged row ({error})"
+            ) from None
 
     def forget_failures(self) -> int:
         """Let trials be tried again that failed without diverging, which would be the same; how many there are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from platform import python_version
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from autosf import __version__
 from autosf.embedding.settings import TrainingSettings
 from autosf.errors import UserError, shown
 from autosf.runs.labels import keep_labels
-from autosf.runs.ledger import create_ledger
+from autosf.runs.ledger import create_ledger, opened_ledger
 from autosf.runs.shared_graph import share
 from autosf.runs.task import digest
 from autosf.whole import refuse_here, whole_folder
@@ -31,7 +31,7 @@ FIXED = ("settings", "search", "seed", "threads", "hide_test")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run is asked to do; nothing of it may change while the run lasts."""
+    """What a run is asked to do; nothing of it may change but budget and trials, by what is asked later."""
 
     settings: TrainingSettings
     search: Mapping[str, Any]  # the strategy and its settings, as JSON
@@ -127,7 +127,7 @@ def fill(folder: Path, graph: KnowledgeGraph, plan: Plan) -> None:
 
 
 def open_run(folder: Path) -> Run:
-    """The run in a folder; one whose settings were edited since is refused."""
+    """The run in a folder, with what it was asked for last; one whose settings were edited since is refused."""
     folder = folder.resolve()
     facts = facts_of(folder)
     try:
@@ -140,7 +140,7 @@ def open_run(folder: Path) -> Run:
             facts["graph"]["source"],
             facts["command"],
         )
-        run = Run(folder, facts["graph"]["digest"], plan)
+        began = Run(folder, facts["graph"]["digest"], plan)
         kept = promise(facts) == facts["digest"]
     except (KeyError, TypeError) as error:
         raise UserError(f"{shown(folder / 'run.json')}: expected {error}, found none") from None
@@ -148,7 +148,8 @@ def open_run(folder: Path) -> Run:
         raise UserError(
             f"{shown(folder / 'run.json')}: changed since the run began; a changed search needs a new folder"
         )
-    return run
+    with opened_ledger(began.ledger, lambda: 0.0) as ledger:  # who reads stamps nothing
+        return replace(began, plan=replace(plan, search={**plan.search, **ledger.asked()}))
 
 
 def promise(facts: Mapping[str, Any]) -> str:

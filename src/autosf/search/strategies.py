@@ -50,7 +50,7 @@ def strategy_named(name: str, settings: SearchSettings) -> Strategy:
             f"strategy {quoted(name)}: it trains one network and has no structure to name;"
             f" `autosf compare GRAPH --models {name},RUN` sets it beside what a search has found"
         )
-    if name not in STRATEGIES:
+    if name not in tuple(STRATEGIES):  # a program may give what has no hash
         hint = did_you_mean(name, STRATEGIES) or f"; expected one of {', '.join(STRATEGIES)}"
         raise UserError(f"unknown strategy {quoted(name)}{hint}")
     return STRATEGIES[name](settings)

@@ -53,7 +53,7 @@ def demo(budget: str, out: Path | None, as_json: bool) -> None:
     click.echo(f"searching {graph.name} for its scoring function, {seconds:.0f} s at most ...", err=True)
     with telling_how_to_go_on(folder):
         run = begun_in_sight(graph, request, folder, None)
-        result = brought_to_its_end(run, graph, None, None, "cpu")
+        result = brought_to_its_end(run, graph, None, "cpu")
     result["human_designed"] = human_designed(run)
     result["new_facts"] = load(folder).new_facts(FACTS, each=1).to_dicts()
     answer(result, as_json, lambda: told(graph, result))

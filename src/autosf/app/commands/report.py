@@ -50,11 +50,14 @@ def report(
     from autosf.app.training import device_of
     from autosf.app.tuned_first import refuse_tuning
     from autosf.runs.run import open_run
+    from autosf.whole import place_of
 
     refuse_tuning(run)
     opened, others = open_run(run), [open_run(rival) for rival in rivals]
+    place = out or opened.folder / NAME
+    place_of(place)  # refuses what is no file before anything is trained
     meet_opponent(opened, human, device_of(device))
-    result = write_report(opened, out or opened.folder / NAME, others, test=test)
+    result = write_report(opened, place, others, test=test)
     answer(result, as_json, lambda: told(result))
 
 

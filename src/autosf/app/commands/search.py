@@ -167,6 +167,7 @@ def search(
     for warning in read.warnings:
         say(warning)
     folder = out or Path(f"{plain(read.name)}-search")
+    refuse_taken(folder)  # before anybody is told of the search
     request = request_of(read, graph, seconds, **wish)
     refuse_unsearchable(read, request)
     refuse_idle(request, named_on_the_command_line())
@@ -175,7 +176,7 @@ def search(
         run = begun_in_sight(read, request, folder, workers)
         tracker.words(run.plan.settings.as_dict())
         with gone_without_cluster(run, site):
-            result = brought_to_its_end(run, read, workers, None, place, site, tracker)
+            result = brought_to_its_end(run, read, workers, place, site, tracker)
     answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -199,23 +200,21 @@ def request_of(
     **wish: Any,
 ) -> Request:
     """What the options ask for."""
+    from autosf.app.given import share
     from autosf.app.request import TUNING_SHARE, requested
     from autosf.app.wanted_settings import parsed_pair, settings_in
-    from autosf.errors import UserError
 
     given = {"dimension": dimension, "epochs": epochs}
     values = dict(map(parsed_pair, pairs)) | {
         name: value for name, value in given.items() if value is not None
     }
-    share = TUNING_SHARE if tune_share is None else tune_share
-    if not 0 < share < 1:
-        raise UserError(f"--tune-share: expected a number between 0 and 1, found {share}")
+    part = share("--tune-share", TUNING_SHARE if tune_share is None else tune_share)
     return requested(
         graph,
         source,
         settings_in(settings) if settings else None,
         values,
-        tuning_share=0.0 if no_tune else share,
+        tuning_share=0.0 if no_tune else part,
         budget=budget,
         command="autosf " + shlex.join(sys.argv[1:]),
         **wish,
@@ -224,11 +223,11 @@ def request_of(
 
 @click.command(epilog="Example: autosf resume umls-search")
 @run_argument
-@click.option("--budget", help="Time in all, earlier sessions included. [default: what the search was given]")
+@click.option("--budget", help="Time in all, earlier sessions included. [default: as asked for last]")
 @click.option(
     "--trials",
     type=click.IntRange(1),
-    help="As many in all, earlier ones included. [default: as of the search]",
+    help="As many in all, earlier ones included. [default: as asked for last]",
 )
 @click.option("--retry-failed", is_flag=True, help="Try again what failed because its worker was lost twice.")
 @workers_option
@@ -244,14 +243,14 @@ def resume(
     """Go on with the search in RUN, however it ended.
 
     What is finished is not trained again, and the outcome is that of a search that was never interrupted. One
-    that was out of time goes on with a larger --budget, one that had its trials with more --trials; otherwise
-    one that has ended answers at once.
+    that was out of time goes on with a larger --budget, one that had its trials with more --trials: figures of
+    earlier finals stay and count. Otherwise one that has ended answers at once.
     """
     from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
     from autosf.app.final_model import has_model_of_winner
     from autosf.app.run_results import outcome_of, result_of
-    from autosf.app.searching import forget_failures, graph_again, is_done
+    from autosf.app.searching import asked, forget_failures, graph_again, is_done, new_wish, refuse_fewer
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.app.tuned_first import pending, requested_graph
@@ -262,20 +261,23 @@ def resume(
     with telling_how_to_go_on(run):
         waiting = pending(run)
         if waiting:
-            graph = requested_graph(run, waiting.request)
-            opened = begun_in_sight(graph, waiting.request, run, workers, is_pending=True)
+            request = waiting.request.longer(seconds, trials)
+            graph = requested_graph(run, request)
+            opened = begun_in_sight(graph, request, run, workers, is_pending=True)
         else:
             opened = open_run(run)
+            refuse_fewer(opened, trials)
             if retry_failed and (again := forget_failures(opened)):
                 say(f"{counted(again, 'failed trial')} to be tried again")
-            outcome = outcome_of(opened)
+            outcome, wish = outcome_of(opened), new_wish(opened, seconds, trials)
             result = result_of(opened, outcome)
-            if is_done(outcome, seconds, trials) and has_model_of_winner(opened, outcome):
+            if is_done(opened, outcome, wish) and has_model_of_winner(opened, outcome):
                 return answer(result, as_json, lambda: result_for_people(result))
             graph = graph_again(opened, say)
+            opened = asked(opened, outcome, wish)
         what = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
-        with tracked(track, run.name, what | opened.plan.settings.as_dict(), say) as tracker:
-            result = brought_to_its_end(opened, graph, workers, seconds, place, site, tracker, trials)
+        with tracked(track, opened.folder.name, what | opened.plan.settings.as_dict(), say) as tracker:
+            result = brought_to_its_end(opened, graph, workers, place, site, tracker)
     return answer(result, as_json, lambda: result_for_people(result))
 
 
@@ -324,11 +326,9 @@ def brought_to_its_end(
     run: Run,
     graph: KnowledgeGraph,
     workers: int | None,
-    budget: float | None,
     device: str,
     site: Site | None = None,
     tracker: Tracker | None = None,
-    trials: int | None = None,
 ) -> dict[str, Any]:
     """Search until the strategy ends, train the winner, and tell the outcome; progress shows on stderr."""
     from autosf.algebra.structure import from_rows
@@ -337,22 +337,21 @@ def brought_to_its_end(
     from autosf.app.final_model import final_model
     from autosf.app.run_results import outcome_of, result_of, search_settings
     from autosf.app.search_progress import SearchLines
-    from autosf.app.searching import is_done, served
+    from autosf.app.searching import served
     from autosf.app.tracking import NOBODY, epoch_log, trial_log
 
     before, ears = outcome_of(run), tracker or NOBODY
-    if not is_done(before, budget, trials):
-        structures = (
-            (trials or search_settings(run).trials) if run.plan.search["strategy"] == "free" else None
-        )
-        whole = budget or run.plan.search["budget"]
+    if before.state != "ended":
+        search = search_settings(run)
+        structures = search.trials if search.strategy == "free" else None
+        whole = run.plan.search["budget"]
         begins = not before.records and site is None  # how much a cluster can do shows only there
-        told = announcement(run, graph, workers, budget) if begins else None
+        told = announcement(run, graph, workers) if begins else None
         if told:
             say(told)
         with SearchLines(before.records, structures, whole, before.seconds) as lines:
             told_of = trial_log(ears, lines.finished, before.records)
-            served(run, workers, budget, lines.progress, told_of, site, trials)
+            served(run, workers, lines.progress, told_of, site)
     with EpochBar(run.plan.settings.epochs) as bar:
         final_model(
             run,
@@ -361,7 +360,6 @@ def brought_to_its_end(
             epoch_log(ears, bar.report, "winner_"),
             contestant=lambda number: epoch_log(ears, bar.report, f"playoff{number}_"),
             say=say,
-            budget=budget,
         )
     result = result_of(run)
     ears.words({"winner": from_rows(result["best"]["structure"]), "ending": result["ending"]})

@@ -9,7 +9,7 @@ from autosf.app.report.content import content_of
 from autosf.app.report.figures import figures
 from autosf.app.report.page import page
 from autosf.app.run_results import near
-from autosf.whole import make_folder, write_whole
+from autosf.whole import make_folder, place_of, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ NAME = "report.html"
 
 def write_report(run: Run, out: Path, rivals: Sequence[Run] = (), *, test: bool = False) -> dict[str, Any]:
     """Write the page, and beside it every figure as SVG and CSV; the content comes back as JSON would have it."""
+    place_of(out)  # refuses what is no file before anything is done
     report = content_of(run, rivals, test)
     drawn = figures(report)
     html = page(report, drawn)

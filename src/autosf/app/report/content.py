@@ -92,6 +92,7 @@ class Circumstances:
     digest: str
     settings: dict[str, Any]
     search: dict[str, Any]
+    asked: dict[str, Any]  # of these, what was asked for after the search had begun
     seed: int
     seeds: tuple[int, ...]  # of all trials
     threads: int
@@ -275,13 +276,14 @@ def headline(run: Run, outcome: Outcome) -> tuple[str, ...]:
 
 
 def circumstances(run: Run, outcome: Outcome) -> Circumstances:
-    facts = facts_of(run.folder)
+    facts, search = facts_of(run.folder), run.plan.search
     return Circumstances(
         command=run.plan.command,
         source=run.plan.source,
         digest=run.graph,
         settings=run.plan.settings.as_dict(),
-        search=dict(run.plan.search),
+        search=dict(search),
+        asked={name: value for name, value in search.items() if value != facts["search"].get(name)},
         seed=run.plan.seed,
         seeds=tuple(sorted({record.trial.seed for record in outcome.records})),
         threads=run.plan.threads,
