@@ -157,7 +157,6 @@ def test_train_takes_the_best_structure_of_a_run(searched, tmp_path, capfd, monk
         (["--tune-share", "2", "--no-tune"], "--tune-share: expected a number between 0 and 1, found 2"),
         (["--tune-share", "1.5"], "--tune-share: expected a number between 0 and 1, found 1.5"),
         (["--fresh-seeds", "3", "--strategy", "paper"], "works with --strategy free only, found paper"),
-        (["--blocks", "8"], "--blocks: works with --strategy paper, greedy, "),
         (["--rounds", "3"], "random, tpe only, found free"),
         (["--rounds", "3", "--strategy", "tpe", "--trials", "9"], "without --trials only, found --trials 9"),
         (

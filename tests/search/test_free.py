@@ -282,6 +282,13 @@ def test_the_last_bits_of_a_covariance_hardly_move_its_root():
     assert np.abs(root - other).max() < 1e-12
 
 
+def test_new_structures_have_no_more_blocks_than_they_may():
+    rounds, _ = whole(replace(SMALL, most_blocks=7))
+    tried = {trial.structure for trial in trials_of(rounds)} - KNOWN
+    assert max(structure.blocks for structure in tried) == 7
+    assert max(trial.structure.blocks for trial in trials_of(whole()[0])) > 7
+
+
 def test_another_seed_takes_another_way():
     one, other = (trials_of(whole(replace(SMALL, seed=seed))[0]) for seed in (3, 4))
     assert not set(one) & set(other)

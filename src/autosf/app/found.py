@@ -49,6 +49,7 @@ SHOWN = 5  # of the leaderboard, in a notebook
 # The least of each whole number that a search takes; the others of them have bounds in `SearchSettings`.
 NEEDED = {"seed": 0, "playoff": 1, "playoff_seeds": 1}
 OPTIONAL = {
+    "blocks": None,
     "trials": 1,
     "candidates": 1,
     "workers": 1,
@@ -132,7 +133,7 @@ def search(
     seed: int = 0,
     device: str = "auto",
     final_dimension: int | None = None,
-    blocks: int = 6,
+    blocks: int | None = None,
     parents: int = 8,
     candidates: int | None = None,
     chosen: int = 8,
@@ -158,9 +159,9 @@ def search(
     """Search a graph (a name, path, frame, array or KnowledgeGraph) for its scoring function and train it.
 
     The run is the new folder `out`; without one it is in a temporary folder, which stays. `budget` is a text
-    such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. `parents`,
-    `candidates`, `chosen` and `rounds` are the paper's K1, N, K2 and the rounds for each b; `fresh_seeds` are
-    those of each finalist, of which more make a surer winner.
+    such as "30m", or seconds. `cluster` is the address of a Ray cluster that runs the trials. `blocks` is the
+    paper's B, and the most that `free` tries; `parents`, `candidates`, `chosen` and `rounds` are its K1, N, K2 and
+    the rounds for each b; `fresh_seeds` are those of each finalist, of which more make a surer winner.
     `asynchronous` keeps more workers busy, but no two such searches are alike. Settings are those of
     `TrainingSettings` over the graph's preset: `epochs=20, ...`, or in `settings`, a TOML file, a tuning's folder
     or a mapping, which single values win over. Where there is neither, a share of the budget goes to tuning, a

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 FREE, DRAWN = ("free",), ("random", "tpe")
 GROWN = tuple(name for name in STRATEGIES if name not in (*FREE, *DRAWN))  # Alg. 2, whole or in part
 READ_BY = {  # the strategies that an option changes anything for, if not all
-    "blocks": (*GROWN, *DRAWN),
     "parents": (*FREE, *GROWN),
     "candidates": (*FREE, *GROWN),
     "rounds": (*GROWN, *DRAWN),

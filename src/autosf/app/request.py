@@ -40,7 +40,7 @@ class Request:
     settings: TrainingSettings
     strategy: str = "free"
     trials: int | None = None
-    blocks: int = 6
+    blocks: int | None = None  # B; None is the paper's 6, and any number for `free`
     parents: int = PAPER.parents  # K1
     chosen: int = PAPER.chosen  # K2
     candidates: int | None = None  # N; None is what suits the strategy
@@ -67,14 +67,16 @@ class Request:
 
     def searched(self, settings: TrainingSettings) -> SearchSettings:
         """What the strategy is told."""
+        free = self.strategy == "free"
         return SearchSettings(
             strategy=self.strategy,
             epochs=settings.epochs,
             seed=self.seed,
             trials=self.trials,
-            blocks=self.blocks,
+            blocks=PAPER.blocks if free or self.blocks is None else self.blocks,
+            most_blocks=self.blocks if free else None,
             parents=self.parents,
-            candidates=self.candidates or (POOL if self.strategy == "free" else PAPER.candidates),
+            candidates=self.candidates or (POOL if free else PAPER.candidates),
             chosen=self.chosen,
             rounds=self.rounds,
             fresh_seeds=self.fresh_seeds,

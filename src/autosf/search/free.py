@@ -212,7 +212,12 @@ def around(
     within: Within = anywhere,
 ) -> list[Structure]:
     """New structures, neighbours of those that may be the best; their features are at hand afterwards."""
-    found = neighbours(parents(view, settings, rng), tried, settings.candidates, rng, within)
+    most = settings.most_blocks
+
+    def may_be_tried(structure: Structure) -> bool:
+        return (most is None or structure.blocks <= most) and within(structure)
+
+    found = neighbours(parents(view, settings, rng), tried, settings.candidates, rng, may_be_tried)
     scaled_features(found)
     return found
 

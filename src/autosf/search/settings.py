@@ -45,6 +45,7 @@ class SearchSettings:
     opening: int | None = None  # known structures that `free` trains to the full at first; None is all
     finalists: int = 3  # of `free`, beside the best human-designed structure
     fresh_seeds: int = 3  # for each finalist
+    most_blocks: int | None = None  # of new structures that `free` tries; None is any number
     asynchronous: bool = False  # `free` proposes whenever there is room, and what it proposes depends on when
 
     def __post_init__(self) -> None:
@@ -53,7 +54,8 @@ class SearchSettings:
             refuse_outside(name, 1 if value is None else value, least=1)
         # The seeds of all its trials have to fit into the ledger.
         refuse_outside("seed", self.seed, least=0, most=2**63 // SEEDS_APART - 1)
-        refuse_outside("blocks", self.blocks, least=PARTS, most=PARTS * PARTS)
+        for blocks in (self.blocks, PARTS if self.most_blocks is None else self.most_blocks):
+            refuse_outside("blocks", blocks, least=PARTS, most=PARTS * PARTS)
 
 
 def refuse_outside(name: str, value: int, *, least: int, most: float = float("inf")) -> None:

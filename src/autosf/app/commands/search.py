@@ -81,7 +81,7 @@ def with_cluster_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--dimension", type=click.IntRange(1), help="Width of an embedding.")
 @click.option("--epochs", type=click.IntRange(1), help="Of a full trial.")
 @click.option(
-    "--blocks", default=6, show_default=True, help="paper: the most; random, tpe: the only number; free: any."
+    "--blocks", type=int, help="paper, free: the most; random, tpe: the only number. [default: 6; free: any]"
 )
 @click.option(
     "--parents", type=click.IntRange(1), default=8, show_default=True,
