@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +74,7 @@ def checkpoint_name(key: Key) -> str:
 
 def task_as_json(task: Task) -> dict[str, Any]:
     return {
-        **asdict(task),
+        **{field.name: getattr(task, field.name) for field in fields(task)},
         "trial": trial_as_json(task.trial),
         "settings": task.settings.as_dict(),
     }

@@ -94,8 +94,7 @@ def free(settings: SearchSettings, within: Within = anywhere) -> Strategy:
     trials = opening(settings)
     try:
         with ThreadPoolExecutor(1) as aside:
-            aside.submit(scaled_features, known_good())
-            ahead: Future[list[Structure]] | None = None
+            ahead = aside.submit(first_pool, settings, within)
             while not reason:
                 past += yield trials
                 view = seen(past, settings)
@@ -148,9 +147,9 @@ def first_trial(structure: Structure, settings: SearchSettings) -> Trial:
 
 
 def proposal(
-    view: View, settings: SearchSettings, rng: Random, ahead: Future[list[Structure]] | None, within: Within
+    view: View, settings: SearchSettings, rng: Random, ahead: Future[list[Structure]], within: Within
 ) -> Proposal:
-    """The next round; new candidates are from the pool drawn ahead, if there is one and anything in it."""
+    """The next round; new candidates are from the pool drawn ahead, if there is anything in it."""
     epochs = screening_rung(view.past, settings.epochs, settings.grain)
     late = known_left(view.past, settings, epochs)
     known = [*promotions(view, settings), *repeats(view, settings), *late]
@@ -158,7 +157,7 @@ def proposal(
     wanted = at_most(max(2, round(settings.chosen * SCREENED * settings.epochs / epochs)), tried, settings)
     if wanted <= 0:
         return Proposal(known)
-    pool = (ahead.result() if ahead else []) or around(view, tried, settings, rng, within)
+    pool = ahead.result() or around(view, tried, settings, rng, within)
     return Proposal(known, *candidates(view, pool, settings, rng, epochs=epochs, wanted=wanted))
 
 
@@ -204,6 +203,12 @@ def candidates(
     return trials, float((gains > TOLERANCE).mean())
 
 
+def first_pool(settings: SearchSettings, within: Within) -> list[Structure]:
+    """New structures around the known good ones, any of which may be the best yet."""
+    rng = Random(settings.seed)  # noqa: S311 - reproducible, not secret
+    return drawn_around(known_good(), frozenset(known_good()), settings, rng, within)
+
+
 def around(
     view: View,
     tried: AbstractSet[Structure],
@@ -211,14 +216,25 @@ def around(
     rng: Random,
     within: Within = anywhere,
 ) -> list[Structure]:
-    """New structures, neighbours of those that may be the best; their features are at hand afterwards."""
+    """New structures around those that may be the best."""
+    return drawn_around(parents(view, settings, rng), tried, settings, rng, within)
+
+
+def drawn_around(
+    sources: Sequence[Structure],
+    tried: AbstractSet[Structure],
+    settings: SearchSettings,
+    rng: Random,
+    within: Within,
+) -> list[Structure]:
+    """A pool of candidates; the features of all are at hand afterwards."""
     most = settings.most_blocks
 
     def may_be_tried(structure: Structure) -> bool:
         return (most is None or structure.blocks <= most) and within(structure)
 
-    found = neighbours(parents(view, settings, rng), tried, settings.candidates, rng, may_be_tried)
-    scaled_features(found)
+    found = neighbours(sources, tried, settings.candidates, rng, may_be_tried)
+    scaled_features([*sources, *found])
     return found
 
 
