@@ -40,7 +40,7 @@ def test_console_examples(block, capfd, monkeypatch, tmp_path):
         assert printed.startswith(beginning) if dots else printed.rstrip("\n") == shown.rstrip("\n")
 
 
-@pytest.mark.filterwarnings("default:split the triples:UserWarning")
+@pytest.mark.filterwarnings("ignore:split the triples:UserWarning")
 @pytest.mark.parametrize("block", examples("python"))
 def test_python_examples(block, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -71,9 +71,7 @@ class Meeting:
             "splits": self.arena.splits,
             "seed": self.seed,
             **identity,
-            **(
-                {} if place == "cpu" else {"device": place}
-            ),  # results of the CPU are kept as they always were
+            **({} if place == "cpu" else {"device": place}),  # of the CPU: kept as they always were
         }
         return folder / FINISHED / f"{digest(plain_json(key))[:32]}.json"
 

@@ -89,9 +89,7 @@ def _is_word2vec(path: Path) -> bool:
     if not re.fullmatch(rb"\d+ \d+\n", sizes):
         return False
     numbers = [float(field) for field in row.split(b" ")[1:]]
-    return (
-        len(numbers) == int(sizes.split()[1]) > 1
-    )  # a model has two parts or more; an edge list looks like one
+    return len(numbers) == int(sizes.split()[1]) > 1  # with one number a line it may be a list of edges
 
 
 def _is_parquet(path: Path) -> bool:
