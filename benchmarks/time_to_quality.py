@@ -93,6 +93,8 @@ def run() -> list[Measured]:
             note = (
                 f"best MRR {max(mrr for _, mrr in theirs):.4f} in {slow:.0f} s, ours {top:.4f} in {own:.1f} s"
             )
+            if quick == float("inf"):
+                note += "; not reached"
             lines.append(
                 Measured(f"{name}, ours with {what}: to the reference's", slow / quick, "x", None, note)
             )
