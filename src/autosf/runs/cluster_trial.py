@@ -101,7 +101,7 @@ def work(asked: Mapping[str, Any], graph: Stored, state: bytes | None, means: Me
             checkpoint = Path(folder) / Path(asked["checkpoint"]).name
             if state is not None:
                 checkpoint.write_bytes(state)
-            told = now_and_then(lambda **message: tell(message), TELL_SECONDS)
+            told = now_and_then(lambda **message: tell(message), TELL_SECONDS, time.monotonic)
 
             def heard(epoch: Epoch) -> bool:
                 checkpoint.unlink(missing_ok=True)  # it has been read: the node's disk keeps nothing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,7 +10,9 @@ if TYPE_CHECKING:
     from autosf.embedding.state import Epoch
 
 
-def now_and_then(tell: Callable[..., None], seconds: float) -> Callable[[int, Epoch], None]:
+def now_and_then(
+    tell: Callable[..., None], seconds: float, clock: Callable[[], float]
+) -> Callable[[int, Epoch], None]:
     """An ear that passes on the first epoch, and then one in a while with the last validation before it.
 
     Of trials side by side one speaks for all: each has its place.
@@ -23,8 +24,9 @@ def now_and_then(tell: Callable[..., None], seconds: float) -> Callable[[int, Ep
         nonlocal last_told
         if epoch.valid_mrr is not None:
             validated[place] = epoch.valid_mrr
-        if time.monotonic() - last_told >= seconds:
+        now = clock()
+        if now - last_told >= seconds:
             tell(place=place, epoch=epoch.number, loss=epoch.loss, valid_mrr=validated.pop(place, None))
-            last_told = time.monotonic()
+            last_told = now
 
     return heard

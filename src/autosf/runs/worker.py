@@ -101,7 +101,7 @@ def serve(graph_folder: Path, threads: int, orders: Orders, tell: Callable[..., 
 
     tell(ready=os.getpid())
     while True:
-        batch, told = orders.batches.get(), now_and_then(tell, TELL_SECONDS)
+        batch, told = orders.batches.get(), now_and_then(tell, TELL_SECONDS, time.monotonic)
         together, number = [task_from_json(task) for task in batch["tasks"]], batch["number"]
         try:
             asked = [(task, outside(place, number, told)) for place, task in enumerate(together)]

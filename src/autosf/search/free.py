@@ -16,7 +16,7 @@ search thinks; its parents are those that the posterior of one round earlier dra
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -79,8 +79,8 @@ class View:
 class Proposal:
     """Trials of structures that are known, those of new ones, and the chance that a new one is the best."""
 
-    known: list[Trial] = field(default_factory=list)
-    new: list[Trial] = field(default_factory=list)
+    known: Round = ()
+    new: Round = ()
     chance: float = 0.0
 
 
@@ -91,7 +91,7 @@ def free(settings: SearchSettings, within: Within = anywhere) -> Strategy:
     """
     past: list[Record] = []
     reason, hopeless = "", 0
-    trials = opening(settings)
+    trials: Round = opening(settings)
     try:
         with ThreadPoolExecutor(1) as aside:
             ahead = aside.submit(first_pool, settings, within)
