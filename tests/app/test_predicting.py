@@ -334,7 +334,7 @@ def test_new_facts_of_some_relations_only(asked):
         (lambda m: m.predict_many({"head": np.array("e1"), "tail": ["e2"]}), "found ndarray as head"),
         (lambda m: m.predict_many(np.array(3)), "or an array of n x 3"),
         (lambda m: m.predict_many(np.array(["e1", "r1", "?"])), "or an array of n x 3"),
-        (lambda m: m.predict_many("e1"), "queries: expected a frame, columns by name, a list"),
+        (lambda m: m.predict_many("e1"), "columns by name, a list of triples or an array of n x 3, found"),
         (lambda m: m.new_facts(relations="r0"), 'relations: expected a list of labels, found "r0" alone'),
         (lambda m: m.neighbours("nobody"), 'unknown entity "nobody"'),
         (lambda m: m.new_facts(relations=["nope"]), 'unknown relation "nope"'),

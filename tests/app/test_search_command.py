@@ -460,7 +460,7 @@ def test_a_search_made_longer_has_what_it_had_and_all_of_one_as_long_from_the_st
     code, whole, _ = answered(capfd, "search", graph, *wish, "--trials", many, "--out", tmp_path / "whole")
     assert code == 0
     code, longer, _ = answered(capfd, "resume", tmp_path / "run", "--trials", many)
-    assert (code, longer["ending"]) == (0, whole["ending"])
+    assert (code, longer["ending"], longer["best"]) == (0, whole["ending"], whole["best"])
     assert trials_in(tmp_path / "run") == before | trials_in(tmp_path / "whole")
     assert answered(capfd, "resume", tmp_path / "run")[1] == longer
 

@@ -12,23 +12,13 @@ import polars as pl
 from autosf.algebra.notebook import beside, facts
 from autosf.app.cluster_site import site_of
 from autosf.app.duration import seconds_given
-from autosf.app.final_model import final_model, has_model_of_winner
+from autosf.app.final_model import final_model
 from autosf.app.given import path_given, share, whole_number, whole_number_or_none
 from autosf.app.graphs import graph_for_programs
 from autosf.app.predicting import AskableModel, load
 from autosf.app.request import PLAYOFF, PLAYOFF_SEEDS, TUNING_SHARE, refuse_unsearchable, requested
 from autosf.app.run_results import called, outcome_of, standing_as_json, zoo_names
-from autosf.app.searching import (
-    asked,
-    begun,
-    forget_failures,
-    gone_without_cluster,
-    graph_again,
-    is_done,
-    new_wish,
-    refuse_fewer,
-    served,
-)
+from autosf.app.searching import begun, gone_without_cluster, reopened, served
 from autosf.app.tracking import NOBODY, Tracker, epoch_log, tracked, trial_log
 from autosf.app.training import device_of
 from autosf.app.tuned_first import pending, refuse_taken, requested_graph
@@ -248,15 +238,10 @@ def resume(
         graph = requested_graph(folder, request)
         opened = begun(graph, request, folder, workers=workers, is_pending=True)
     else:
-        opened = open_run(folder)
-        refuse_fewer(opened, trials)
-        if retry_failed:
-            forget_failures(opened)
-        outcome, wish = outcome_of(opened), new_wish(opened, seconds, trials)
-        if is_done(opened, outcome, wish) and has_model_of_winner(opened, outcome):
+        opened, outcome, found = reopened(folder, seconds, trials, retry_failed=retry_failed)
+        if found is None:
             return Found(opened.folder, outcome)
-        graph = graph_again(opened)
-        opened = asked(opened, outcome, wish)
+        graph = found
     described = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
     with tracked(track, opened.folder.name, described) as tracker:
         return finished(opened, graph, workers, place, site, tracker)

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 from autosf.algebra.zoo import named
 from autosf.app.cost import cost_with_threads
+from autosf.app.final_model import has_model_of_winner
 from autosf.app.graphs import graph_of
 from autosf.app.live_file import LiveFile, both
 from autosf.app.opening import trainings_within, with_opening
 from autosf.app.request import refuse_unsearchable, staff
-from autosf.app.run_results import playoff_size, search_settings, tuning_seconds
+from autosf.app.run_results import outcome_of, playoff_size, search_settings, tuning_seconds
 from autosf.app.search_sample import (
     searched_part,
     times_a_trial,
@@ -28,6 +29,7 @@ from autosf.app.search_sample import (
     trial_settings,
 )
 from autosf.app.tuned_first import TUNED_WITH, forget_request, refuse_taken, tuned_settings
+from autosf.counting import counted
 from autosf.errors import UserError, shown
 from autosf.runs.labels import labelled_graph
 from autosf.runs.ledger import held, opened_ledger
@@ -191,9 +193,11 @@ def done_trials(run: Run, records: Sequence[Record]) -> int:
 
 def refuse_fewer(run: Run, trials: int | None) -> None:
     """Raise if a search is to have fewer trials than it has had."""
+    if trials is None:
+        return
     with opened_ledger(run.ledger, time.time) as ledger:
         done = done_trials(run, ledger.records())
-    if trials is not None and trials < done:
+    if trials < done:
         raise UserError(
             f"trials: {done} are done already, found {trials}; give more, or none to go on as before"
         )
@@ -218,6 +222,26 @@ def asked(run: Run, outcome: Outcome, wish: Mapping[str, float]) -> Run:
             ledger.add_event("stopped", "more is asked for")
         ledger.ask(wish)
     return open_run(run.folder)
+
+
+def reopened(
+    folder: Path,
+    budget: float | None,
+    trials: int | None,
+    *,
+    retry_failed: bool,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[Run, Outcome, KnowledgeGraph | None]:
+    """The run with this wish, what it has come to, and its graph: none where nothing is left to do."""
+    run = open_run(folder)
+    refuse_fewer(run, trials)
+    if retry_failed and (again := forget_failures(run)):
+        say(f"{counted(again, 'failed trial')} to be tried again")
+    outcome, wish = outcome_of(run), new_wish(run, budget, trials)
+    if is_done(run, outcome, wish) and has_model_of_winner(run, outcome):
+        return run, outcome, None
+    graph = graph_again(run, say)
+    return asked(run, outcome, wish), outcome, graph
 
 
 def served(

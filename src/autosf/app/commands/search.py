@@ -13,7 +13,6 @@ import click
 from autosf.app import completing
 from autosf.app.answer import answer, json_option, say
 from autosf.app.commands.training import track_option
-from autosf.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -248,13 +247,11 @@ def resume(
     """
     from autosf.app.cluster_site import site_of
     from autosf.app.duration import seconds_in
-    from autosf.app.final_model import has_model_of_winner
-    from autosf.app.run_results import outcome_of, result_of
-    from autosf.app.searching import asked, forget_failures, graph_again, is_done, new_wish, refuse_fewer
+    from autosf.app.run_results import result_of
+    from autosf.app.searching import reopened
     from autosf.app.tracking import tracked
     from autosf.app.training import device_of
     from autosf.app.tuned_first import pending, requested_graph
-    from autosf.runs.run import open_run
 
     site = site_of(cluster, workers, cpus_per_trial, gpus_per_trial)
     seconds, place = seconds_in(budget) if budget else None, device_of(device)
@@ -265,16 +262,11 @@ def resume(
             graph = requested_graph(run, request)
             opened = begun_in_sight(graph, request, run, workers, is_pending=True)
         else:
-            opened = open_run(run)
-            refuse_fewer(opened, trials)
-            if retry_failed and (again := forget_failures(opened)):
-                say(f"{counted(again, 'failed trial')} to be tried again")
-            outcome, wish = outcome_of(opened), new_wish(opened, seconds, trials)
-            result = result_of(opened, outcome)
-            if is_done(opened, outcome, wish) and has_model_of_winner(opened, outcome):
+            opened, outcome, found = reopened(run, seconds, trials, retry_failed=retry_failed, say=say)
+            if found is None:
+                result = result_of(opened, outcome)
                 return answer(result, as_json, lambda: result_for_people(result))
-            graph = graph_again(opened, say)
-            opened = asked(opened, outcome, wish)
+            graph = found
         what = {"graph": graph.name, "strategy": opened.plan.search["strategy"], "seed": opened.plan.seed}
         with tracked(track, opened.folder.name, what | opened.plan.settings.as_dict(), say) as tracker:
             result = brought_to_its_end(opened, graph, workers, place, site, tracker)
